@@ -2,14 +2,14 @@ public import FoundationEssentials
 import TintypeConcurrency
 public import TintypeImage
 
-/// The coders that a loader uses: the last one registered is asked first.
+/// The coders of a loader, of which the last registered one takes precedence.
 public final class CoderRegistry: Sendable {
-    /// Names a registration, to take it back.
+    /// Identifies a registration, to remove it.
     public struct Token: Sendable, Hashable {
         fileprivate let id: UInt64
     }
 
-    /// A coder and its formats, which are asked for once.
+    /// A coder and the formats that it listed when it was registered.
     private struct Registration {
         let token: Token
         let coder: any ImageCoder
@@ -29,10 +29,10 @@ public final class CoderRegistry: Sendable {
         for coder in coders { self.register(coder) }
     }
 
-    /// Adds a coder that is asked before all that are there, and the formats of its own that it reads.
+    /// Adds a coder that takes precedence over all others, and the formats of its own that it reads.
     @discardableResult
     public func register(_ coder: any ImageCoder) -> Token {
-        // The coder is asked outside the lock: it is the user's code.
+        // Read the formats outside the lock, because the coder may be a user's.
         let (read, written) = (coder.decodableFormats.sorted { $0.name < $1.name }, coder.encodableFormats)
         return self.state.withLock { state in
             state.lastID += 1
@@ -44,17 +44,19 @@ public final class CoderRegistry: Sendable {
         }
     }
 
-    /// Takes a registration back; a token that was taken back before does nothing.
+    /// Removes a registration.
+    ///
+    /// Does nothing if it was removed before.
     public func unregister(_ token: Token) {
         self.state.withLock { $0.registrations.removeAll { $0.token == token } }
     }
 
-    /// The formats that registered coders brought with them, those of the coder that is asked first in front.
+    /// The formats that registered coders define themselves, most preferred coder first.
     public var ownFormats: [ImageFormat] { self.decodableFormats.filter { !$0.isKnown } }
 
-    /// The coder for the format that the bytes have.
+    /// Returns the coder for the format of the bytes.
     ///
-    /// - Throws: `CodingError` that names the format, where it is known.
+    /// - Throws: `CodingError` that names the format if it is known: `.notAnImage`, `.unsupportedFormat`.
     public func coder(decoding data: Data) throws(CodingError) -> any ImageCoder {
         guard let format = ImageFormat(sniffing: data, among: self.ownFormats) else { throw Self.notAnImage(data) }
         guard let coder = self.last(where: { $0.decodableFormats.contains(format) }) else {
@@ -67,7 +69,7 @@ public final class CoderRegistry: Sendable {
         return coder
     }
 
-    /// The coder that writes `format`.
+    /// Returns the coder that writes `format`.
     ///
     /// - Throws: `CodingError.Code.unsupportedFormat`.
     public func coder(encoding format: ImageFormat) throws(CodingError) -> any ImageCoder {
@@ -82,7 +84,7 @@ public final class CoderRegistry: Sendable {
         return coder
     }
 
-    /// The formats that the registered coders read, those of the coder that is asked first in front.
+    /// The formats that the registered coders read, most preferred coder first.
     public var decodableFormats: [ImageFormat] {
         var formats: [ImageFormat] = []
         for registration in self.state.withLock({ $0.registrations }).reversed() {
@@ -100,7 +102,7 @@ public final class CoderRegistry: Sendable {
         self.state.withLock { $0.registrations.last(where: matches)?.coder }
     }
 
-    /// Says what the bytes look like, because a page instead of an image is the usual cause.
+    /// Describes what the bytes look like: a web page instead of an image is the usual cause.
     private static func notAnImage(_ data: Data) -> CodingError {
         let start = String(decoding: data.prefix(256), as: UTF8.self).lowercased()
         let what =

@@ -2,16 +2,16 @@ import TintypeConcurrency
 @_exported public import TintypeErrors
 public import TintypeImage
 
-/// Why bytes could not be made into an image, or an image into bytes.
+/// An error that prevented bytes from being decoded into an image, or an image from being encoded.
 public struct CodingError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
     /// What happened and what to do, in a full sentence.
     public let message: String
-    /// The format at hand, where it was recognised.
+    /// The format in question, or `nil` if it was not recognised.
     public let format: ImageFormat?
 
     /// Creates an error.
@@ -21,15 +21,15 @@ public struct CodingError: TintypeError {
         self.format = format
     }
 
-    /// The thread of a lane was refused.
+    /// Creates the error for a lane whose thread the system refused.
     init(_ error: ThreadError) {
         self.init(code: error.code, message: error.message)
     }
 
-    /// Whether the bytes are at fault, and what can be read of them may be shown: not where memory or work ran out.
+    /// Whether the bytes are at fault, so that their readable part may be shown; `false` if memory or work ran out.
     var isDamage: Bool { self.code == .corrupt || self.code == .truncated }
 
-    /// The bytes break the rules of `format`; `reason` is what its library said.
+    /// Returns the error for bytes that break the rules of `format`; `reason` is the message of its library.
     static func corrupt(_ format: ImageFormat, _ reason: String) -> CodingError {
         CodingError(
             code: .corrupt,
@@ -38,7 +38,7 @@ public struct CodingError: TintypeError {
         )
     }
 
-    /// The end of the bytes is missing.
+    /// Returns the error for bytes whose end is missing.
     static func truncated(_ format: ImageFormat) -> CodingError {
         CodingError(
             code: .truncated,
@@ -47,17 +47,17 @@ public struct CodingError: TintypeError {
         )
     }
 
-    /// An image can't be written as `format`.
+    /// Returns the error for an image that cannot be written as `format`.
     static func notEncoded(_ format: ImageFormat, _ message: String) -> CodingError {
         CodingError(code: .encodingFailed, message: message, format: format)
     }
 
-    /// A file takes more than the limits allow.
+    /// Returns the error for a file that exceeds a limit.
     static func overLimit(_ code: Code, _ format: ImageFormat?, _ what: String) -> CodingError {
         CodingError(code: code, message: "\(what); raise that limit if you trust the source.", format: format)
     }
 
-    /// A memory request for codec state failed.
+    /// Returns the error for a failed allocation of codec state.
     static func outOfMemory(_ format: ImageFormat) -> CodingError {
         CodingError(
             code: .outOfMemory,
@@ -66,7 +66,7 @@ public struct CodingError: TintypeError {
         )
     }
 
-    /// An animation has fewer frames than were asked for.
+    /// Returns the error for a frame index that the animation does not have.
     package static func noFrame(_ index: Int, of count: Int, _ format: ImageFormat) -> CodingError {
         CodingError(
             code: .invalidOptions,
@@ -77,7 +77,7 @@ public struct CodingError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The bytes are no image of any known format.
+    /// The bytes are not an image of any known format.
     public static let notAnImage = TintypeErrorCode("notAnImage")
     /// The format is known, but no registered coder reads or writes it.
     public static let unsupportedFormat = TintypeErrorCode("unsupportedFormat")
@@ -97,12 +97,12 @@ extension TintypeErrorCode {
     public static let tooMuchWork = TintypeErrorCode("tooMuchWork")
     /// An animation has more frames than the limits allow: ``DecodingLimits/maximumFrames``.
     public static let tooManyFrames = TintypeErrorCode("tooManyFrames")
-    /// The frames of an animation have more pixels together than the limits allow:
+    /// The frames of an animation together have more pixels than the limits allow:
     /// ``DecodingLimits/maximumAnimationPixels``.
     public static let animationTooLarge = TintypeErrorCode("animationTooLarge")
-    /// An option makes no sense for this image.
+    /// An option is not valid for this image.
     public static let invalidOptions = TintypeErrorCode("invalidOptions")
-    /// What is asked for can't be done without loss.
+    /// The requested change is not possible without loss.
     public static let notLossless = TintypeErrorCode("notLossless")
     /// The encoder refused the image.
     public static let encodingFailed = TintypeErrorCode("encodingFailed")

@@ -5,17 +5,17 @@ import TintypeImage
 ///
 /// A colour has red in its lowest byte, then green, blue and alpha.
 package struct ColorSet {
-    /// The memory for all colours, of which the first ``count`` were met.
+    /// Memory for all colours, of which the first ``count`` are in use.
     private var storage = [UInt32](repeating: 0, count: Int(cpixels_most_colors))
-    /// The indices by the hash of their colours; -1 is a free place.
+    /// The indices of colours by the hash of the colour; -1 is a free place.
     private var places = [Int16](repeating: -1, count: Int(cpixels_color_places))
     /// The number of colours.
     package private(set) var count = 0
 
-    /// Begins without colours.
+    /// Creates an empty set.
     package init() {}
 
-    /// The colours in the order in which they were met.
+    /// The colours in the order in which they were added.
     package var colors: [UInt32] { Array(self.storage[..<self.count]) }
 
     /// Adds the colours of pixels, except pixels that are zero, which are transparent.
@@ -35,7 +35,9 @@ package struct ColorSet {
 // MARK: - Colours of images
 
 extension ColorSet {
-    /// Adds the colours of an image; `false` when they are too many.
+    /// Adds the colours of an image.
+    ///
+    /// Returns `false` if there are too many.
     mutating func insert(_ image: PixelBuffer) throws -> Bool {
         var row = [UInt32](repeating: 0, count: image.width)
         for index in 0..<image.height {
@@ -48,7 +50,9 @@ extension ColorSet {
         return true
     }
 
-    /// Writes the indices of a row of pixels, one byte each; all colours are known.
+    /// Writes the indices of a row of pixels, one byte each.
+    ///
+    /// The set must contain all the row's colours.
     func write(row: Int, of image: PixelBuffer, columns: Range<Int>, to indices: UnsafeMutablePointer<UInt8>) {
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: columns.count) { pixels in
             guard let start = pixels.baseAddress else { return }
@@ -66,7 +70,7 @@ extension [UInt32] {
 }
 
 extension PixelBuffer {
-    /// Reads pixels of a row as colours: red, green, blue and alpha, the red byte lowest.
+    /// Reads pixels of a row as colours: red in the lowest byte, then green, blue and alpha.
     func read(row: Int, columns: Range<Int>, into colors: inout [UInt32]) {
         precondition(colors.count >= columns.count)
         colors.withUnsafeMutableBufferPointer { colors in

@@ -2,19 +2,18 @@ import TintypeConcurrency
 
 /// A small set of lanes on which images are decoded, transformed and encoded.
 ///
-/// Each lane is an actor on a serial executor with one thread of its own. A piece of work
-/// runs on one lane, so at most as many images are worked on at once as there are
-/// lanes, and the cooperative pool is never blocked. Lanes that have nothing to do help with a large one.
+/// Each lane is an actor on a serial executor with one thread of its own. A job runs on one lane, so no more images are
+/// processed at once than there are lanes, and the cooperative pool is never blocked. Idle lanes help with a large job.
 public final class DecodeLanes: Sendable {
     private struct Load {
-        /// The pieces of work that the lane has, running or waiting.
+        /// The jobs of the lane, running or waiting.
         var count = 0
-        /// Whether it helps with a piece of another lane.
+        /// Whether the lane helps with a job of another lane.
         var help = Help.none
 
         var isIdle: Bool { self.count == 0 && self.help == .none }
 
-        /// How long work would wait for it: one that helps is free soon, but one that is still to begin may do so late.
+        /// How long a new job would wait: help that has begun soon ends, but promised help may begin late.
         var order: Int { self.count * 2 + (self.help == .none ? 0 : self.help == .begun ? 1 : 2) }
     }
 
@@ -29,7 +28,7 @@ public final class DecodeLanes: Sendable {
 
     /// Creates `count` lanes, at least one.
     ///
-    /// Their threads start with their first work.
+    /// Their threads start with their first job.
     public convenience init(count: Int) {
         self.init(count: count, startThread: POSIXThread.start)
     }
@@ -40,19 +39,19 @@ public final class DecodeLanes: Sendable {
         self.loads = Locked(Array(repeating: Load(), count: count))
     }
 
-    /// Runs `work` on the lane that has the least to do.
+    /// Runs `work` on the least loaded lane.
     ///
-    /// Where the system refuses that lane its thread, the work goes to a lane that has one.
+    /// If the system refuses a thread for that lane, another lane that has a thread runs the work.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled before the work begins,
-    ///   `CodingError.Code.tooManyThreads` or `.outOfMemory` when no lane has a thread, or what the work throws.
+    /// - Throws: `CancellationError` if the task is cancelled before the work begins, `CodingError.Code.tooManyThreads`
+    ///   or `.outOfMemory` if no lane has a thread, any error of the work.
     public func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         let index = try self.takeLane()
         defer { self.loads.withLock { $0[index].count -= 1 } }
         return try await self.lanes[index].run(work)
     }
 
-    /// The lanes that have nothing to do.
+    /// The number of idle lanes.
     package var idleCount: Int {
         let loads = self.loads.withLock { $0 }
         return loads.indices.count { loads[$0].isIdle && self.lanes[$0].isIdle }
@@ -60,16 +59,17 @@ public final class DecodeLanes: Sendable {
 
     /// Runs `work` on the least loaded lane, and `help` on idle lanes at the same time.
     ///
-    /// It returns when all of them have ended. An error of `work` cancels the tasks that help.
+    /// Returns when all of them have ended. An error of `work` cancels the helping tasks.
     ///
     /// - Parameters:
-    ///   - helperCount: The lanes that may help, at most.
-    ///   - reserve: Takes the memory of a lane that helps, until that has ended; a lane for which it is `nil` does not help.
-    ///   - help: Runs on each lane that helps, in a child task. Its closure returns `true` when other work waits for the lane:
-    ///     then it is to return as soon as it can.
+    ///   - helperCount: The most lanes that may help.
+    ///   - reserve: Reserves the memory of a helping lane until its help has ended. If it returns `nil`, the lane does
+    ///     not help.
+    ///   - help: Runs on each helping lane, in a child task. Its closure returns `true` if other work waits for the
+    ///     lane. Then `help` must return as soon as it can.
     ///   - work: Runs once, in a child task.
     /// - Returns: The result of `work`.
-    /// - Throws: As ``run(_:)``.
+    /// - Throws: The same errors as ``run(_:)``.
     package func runTogether<Result: Sendable, Place: Sendable>(
         helperCount: Int,
         reserving reserve: () -> Place?,
@@ -97,7 +97,7 @@ public final class DecodeLanes: Sendable {
             group.addTask { try await self.lanes[index].run(work) }
             var result: Result?
             while let ended = try await group.next() { result = ended ?? result }
-            // Only a lane that helps has no result.
+            // Helpers return `nil`; `work` returns a result or throws, so there is a result.
             guard let result else { throw CancellationError() }
             return result
         }
@@ -144,9 +144,9 @@ public final class DecodeLanes: Sendable {
         }
     }
 
-    /// The lane that has the least to do now, for work that stays on one lane for longer.
+    /// The lane that is least loaded now, for an actor that stays on one lane for longer.
     ///
-    /// Where the system refuses that lane its thread, it is one that has a thread, if there is any.
+    /// If the system refuses a thread for that lane, it is another lane that has a thread, if there is one.
     package var leastLoaded: DecodeLane {
         let lane = self.lanes[self.loads.withLock { Self.leastLoaded($0) }]
         do throws(ThreadError) {
@@ -162,7 +162,7 @@ public final class DecodeLanes: Sendable {
     }
 }
 
-/// One serial executor and the actor that is pinned to it.
+/// A serial executor and the actor that is pinned to it.
 package actor DecodeLane {
     private nonisolated let executor: ThreadExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -174,7 +174,7 @@ package actor DecodeLane {
     nonisolated func start() throws(ThreadError) { try self.executor.start() }
     package nonisolated var isStarted: Bool { self.executor.isStarted }
     nonisolated var isIdle: Bool { self.executor.queue.isIdle }
-    /// Whether work waits for what the lane does, that of actors which stay on it too.
+    /// Whether work waits for the lane, including work of other actors that stay on it.
     nonisolated var hasWaitingWork: Bool { self.executor.queue.hasWaitingJobs }
 
     deinit {

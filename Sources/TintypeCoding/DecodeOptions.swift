@@ -1,26 +1,25 @@
 public import TintypeImage
 
-/// How bytes become pixels.
+/// Options for decoding an image.
 public struct DecodeOptions: Sendable, Hashable {
-    /// What the image may cost.
+    /// The most that the image may cost.
     public var limits: DecodingLimits
-    /// The stored size that the caller can do with: a coder that can decode to a smaller size cheaply gives any
-    /// size that is at least this large on both sides.
+    /// The stored size that is sufficient for the caller; `nil`, the default, is full size.
     ///
-    /// `nil` is full size.
+    /// A coder that can decode to a smaller size cheaply may return any size that is at least this large on both sides.
     public var sufficientSize: PixelSize?
-    /// Whether an image whose end is missing, or that is damaged on the way, is decoded as far as it goes.
+    /// Whether a damaged image, or one whose end is missing, is decoded as far as possible; `false` by default.
     ///
-    /// What is missing is black, or transparent where the image has alpha.
+    /// The missing part is black, or transparent if the image has alpha.
     public var allowsTruncated: Bool
-    /// Which frame of an animation is decoded, as composited on its canvas; default 0.
+    /// The index of the frame of an animation to decode, composited on its canvas; 0 by default.
     public var frame: Int
-    /// What becomes of an embedded colour profile; by default samples are converted to sRGB.
+    /// How an embedded colour profile is handled; by default samples are converted to sRGB.
     public var color: ColorHandling
-    /// The scale that the image is given; default 1.
+    /// The scale of the resulting image; 1 by default.
     public var scale: Double
 
-    /// Options for a full-size, complete image.
+    /// Creates options, by default for a full-size, complete image.
     public init(
         limits: DecodingLimits = DecodingLimits(),
         sufficientSize: PixelSize? = nil,
@@ -38,11 +37,13 @@ public struct DecodeOptions: Sendable, Hashable {
     }
 }
 
-/// What becomes of an embedded colour profile.
+/// How an embedded colour profile is handled.
 public enum ColorHandling: Sendable, Hashable {
     /// How colours outside the target's range are brought into it (ICC.1, section 6.2).
     public enum Intent: Sendable, Hashable {
-        /// Colours inside the range stay, those outside are cut off. Whites match.
+        /// Colours inside the range stay, colours outside are cut off.
+        ///
+        /// Whites match.
         case relativeColorimetric
         /// The whole range is compressed so that relations look right.
         case perceptual

@@ -1,23 +1,25 @@
 public import TintypeImage
 
-/// Counts the work of one decode while it is done: ends the decode when its budget is used up, and when its task is
-/// cancelled.
+/// Counts the work of one decode, and ends the decode when it exceeds its budget or its task is cancelled.
 ///
-/// Encodes to GIF count as well, without a budget.
+/// Encodes to GIF count their work too, without a budget.
 ///
-/// The unit is the work of one pixel of a plain image, about five nanoseconds of a server's core. Coders
-/// count what they are about to do, in steps of at most ``unitsBetweenLooks``: a row, a strip of rows, a frame. So a
-/// cancelled decode ends within a few milliseconds, however few bytes its pixels come from.
+/// The unit is the work for one pixel of a plain image, about five nanoseconds of a server's core. Coders count work
+/// just before they do it, in steps of at most ``unitsBetweenLooks``: a row, a strip of rows, a frame. So a cancelled
+/// decode ends within a few milliseconds, however few bytes its pixels come from.
 ///
-/// Used on one thread at a time.
+/// Use an instance on one thread at a time.
 public final class DecodeWork {
-    /// Work between two looks at the cancellation, and the most that is counted in one step: about five milliseconds.
+    /// The work between two checks for cancellation, and the most to count in one step: about five milliseconds.
     public static let unitsBetweenLooks = 1 << 20
-    /// The work of taking in an encoded byte: pixels that differ take bytes, and most of the time goes into those.
+    /// The work for each encoded byte.
+    ///
+    /// The time of most decodes depends on the bytes, because detail takes bytes.
     public static let unitsPerByte = 5
 
-    /// What is told the work so far at each look, and all of it at the end; for tests, which count work instead of taking
-    /// times.
+    /// Receives the work so far at each check, and the total at the end.
+    ///
+    /// For tests, which count work instead of measuring time.
     package final class Observer: Sendable {
         fileprivate let look: @Sendable (_ spent: Int) -> Void
         fileprivate let didEnd: @Sendable (_ spent: Int) -> Void
@@ -34,23 +36,23 @@ public final class DecodeWork {
     /// The observer of decodes that the current task begins.
     @TaskLocal package static var observer: Observer?
 
-    /// The work that may be done.
+    /// The most work that the decode may do.
     public let budget: Int
-    /// The work that was counted.
+    /// The work counted so far.
     public private(set) var spent = 0
 
-    /// What else the decode must keep to.
+    /// The other limits of the decode.
     let limits: DecodingLimits
     private let format: ImageFormat?
     private let observer: Observer?
-    /// The next look is due when more than this was counted.
+    /// The next check for cancellation is due when ``spent`` exceeds this number.
     private var looksAfter: Int
 
-    /// Begins to count against the budget of `limits`.
+    /// Creates a counter with the budget of `limits`.
     ///
     /// - Parameters:
-    ///   - limits: Their `maximumWork` is the budget.
-    ///   - format: What errors name.
+    ///   - limits: The limits, whose `maximumWork` is the budget.
+    ///   - format: The format that errors name.
     public init(_ limits: DecodingLimits, format: ImageFormat? = nil) {
         self.budget = max(0, limits.maximumWork)
         self.limits = limits
@@ -63,30 +65,32 @@ public final class DecodeWork {
         self.observer?.didEnd(self.spent)
     }
 
-    /// The work that may still be done.
+    /// The work that the decode may still do.
     public var left: Int { self.budget - min(self.spent, self.budget) }
 
-    /// The rows of `width` pixels that may be worked on in one step: at least one.
+    /// Returns the number of rows of `width` pixels to handle in one step, at least one.
     public static func rowsAtOnce(ofWidth width: Int) -> Int {
         max(1, Self.unitsBetweenLooks / max(1, width))
     }
 
     /// Counts work that is about to be done.
     ///
-    /// - Throws: `CodingError.Code.tooMuchWork` when it is more than is left; `CancellationError`.
+    /// - Throws: `CodingError.Code.tooMuchWork` if it exceeds the budget, `CancellationError`.
     public func count(_ units: Int) throws {
         self.spent = self.spent.saturatingAdded(to: units)
         if self.spent > self.looksAfter { try self.look() }
     }
 
-    /// Counts encoded bytes that are about to be taken in.
+    /// Counts encoded bytes that are about to be read.
     ///
-    /// - Throws: `CodingError.Code.tooMuchWork` when they are more than is left; `CancellationError`.
+    /// - Throws: `CodingError.Code.tooMuchWork` if they exceed the budget, `CancellationError`.
     public func count(bytes: Int) throws {
         try self.count(bytes.saturatingMultiplied(by: Self.unitsPerByte))
     }
 
-    /// Refuses work that is known to come and is more than is left; counts nothing.
+    /// Refuses work that is certain to come and exceeds the rest of the budget.
+    ///
+    /// Counts nothing.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`.
     public func require(_ units: Int) throws(CodingError) {
@@ -106,11 +110,13 @@ public final class DecodeWork {
     }
 }
 
-/// Work that a C library reports to a callback, which can't throw: what ends it is kept until the library returns.
+/// Counts work that a C library reports to a callback, and keeps the error until the library returns.
+///
+/// The callback cannot throw.
 final class ReportedWork {
     let work: DecodeWork
     private let unitsPerReport: Int
-    /// Why the library was told to end.
+    /// The error that made ``count(_:)`` return `false`.
     private(set) var error: (any Error)?
 
     init(_ work: DecodeWork, unitsPerReport: Int = 1) {
@@ -118,7 +124,9 @@ final class ReportedWork {
         self.unitsPerReport = unitsPerReport
     }
 
-    /// Counts; false where the library is to end.
+    /// Counts reports of the library.
+    ///
+    /// Returns `false` if the library must stop.
     func count(_ reports: Int = 1) -> Bool {
         guard self.error == nil else { return false }
         do {
@@ -132,7 +140,7 @@ final class ReportedWork {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Zeroes the memory, in steps that are counted as a quarter of a pixel's work for each four bytes.
+    /// Zeroes the memory, counting a quarter of a pixel's work for each four bytes.
     func clear(_ work: DecodeWork) throws {
         let step = 16 * DecodeWork.unitsBetweenLooks
         for start in stride(from: 0, to: self.count, by: step) {

@@ -1,32 +1,34 @@
 import FoundationEssentials
 import TintypeImage
 
-/// What an image may cost: its size, checked from its header before any pixel memory exists, and the work of
-/// decoding it, counted while it is done.
+/// The limits on the cost of an image.
+///
+/// The decoder checks sizes against the header before it allocates pixel memory, and counts the work while it decodes.
 public struct DecodingLimits: Sendable, Hashable {
-    /// Pixels, stored width times height; default 100 million.
+    /// The most pixels, stored width times height; 100 million by default.
     public var maximumPixels: Int
-    /// The longer side in pixels; default 32,768.
+    /// The most pixels of the longer side; 32,768 by default.
     public var maximumSide: Int
-    /// Encoded bytes; default 64 MiB.
+    /// The most encoded bytes; 64 MiB by default.
     public var maximumEncodedBytes: Int
-    /// The work of one decode, in pixels; default 1,000 million, about five seconds of a server's core.
+    /// The most work of one decode, in pixels; 1,000 million by default, about five seconds of a server's core.
     ///
-    /// Each pixel that is computed counts one, those of frames that are only drawn over as well; a scan of a
-    /// progressive image counts a quarter for each sample that it covers, and each encoded byte five. A photograph of
-    /// 24 megapixels takes about 40 million. ``DecodeWork`` counts.
+    /// Each computed pixel counts one, including pixels of frames that later frames cover. A scan of a progressive
+    /// image counts a quarter for each sample that it covers, and each encoded byte counts five. A photograph of 24
+    /// megapixels takes about 40 million. ``DecodeWork`` does the counting.
     ///
-    /// The transforms of a request have a budget of their own that is as large: each pixel that one of them makes counts
+    /// The transforms of a request have a separate budget of the same size. Each pixel that a transform computes counts
     /// one.
     public var maximumWork: Int
-    /// The frames of an animation; default 10,000.
+    /// The most frames of an animation; 10,000 by default.
     public var maximumFrames: Int
-    /// The pixels of all frames of an animation together, each as large as the canvas; default 500 million.
+    /// The most pixels of all frames of an animation together, each as large as the canvas; 500 million by default.
     ///
-    /// Where the file has a colour profile they count three times: each frame is brought to sRGB by itself.
+    /// If the file has a colour profile, each pixel counts three times, because each frame is converted to sRGB by
+    /// itself.
     public var maximumAnimationPixels: Int
 
-    /// Limits, by default those that the loader uses.
+    /// Creates limits, by default the ones that the loader uses.
     public init(
         maximumPixels: Int = 100_000_000,
         maximumSide: Int = 32_768,
@@ -43,7 +45,7 @@ public struct DecodingLimits: Sendable, Hashable {
         self.maximumAnimationPixels = maximumAnimationPixels
     }
 
-    /// Nothing is refused.
+    /// Limits that refuse nothing.
     static let none = DecodingLimits(
         maximumPixels: .max,
         maximumSide: .max,
@@ -58,7 +60,7 @@ public struct DecodingLimits: Sendable, Hashable {
         try self.check(encodedByteCount: data.count)
     }
 
-    /// Refuses too many encoded bytes, all of them or those that have arrived.
+    /// Refuses too many encoded bytes: all of the file's, or the ones that have arrived.
     func check(encodedByteCount count: Int) throws(CodingError) {
         guard count > self.maximumEncodedBytes else { return }
         let what = "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes)"
@@ -87,9 +89,10 @@ public struct DecodingLimits: Sendable, Hashable {
         )
     }
 
-    /// Refuses too many frames, all of them or those that were found so far, and too many pixels of them together.
+    /// Refuses too many frames, and too many pixels of frames together.
     ///
-    /// What holds a frame list asks as it grows, so that a flood of frames costs no memory.
+    /// The counts cover all frames or the ones found so far. Coders call this as their frame list grows, so that a
+    /// flood of frames costs no memory.
     func check(frameCount: Int, animationPixels: Int = 0, format: ImageFormat) throws(CodingError) {
         guard frameCount <= self.maximumFrames else {
             let what = "The animation has \(frameCount) frames or more and the limit is \(self.maximumFrames)"
@@ -104,15 +107,15 @@ public struct DecodingLimits: Sendable, Hashable {
     }
 }
 
-/// Sums and products of sizes that strangers choose: too large is `Int.max`, never a trap.
+/// Sums and products of untrusted sizes, which become `Int.max` on overflow instead of trapping.
 extension Int {
-    /// The product of two numbers that are not negative.
+    /// Returns the product of two numbers that are not negative.
     package func saturatingMultiplied(by other: Int) -> Int {
         let (product, overflow) = self.multipliedReportingOverflow(by: other)
         return overflow ? .max : product
     }
 
-    /// The sum of two numbers that are not negative.
+    /// Returns the sum of two numbers that are not negative.
     package func saturatingAdded(to other: Int) -> Int {
         let (sum, overflow) = self.addingReportingOverflow(other)
         return overflow ? .max : sum

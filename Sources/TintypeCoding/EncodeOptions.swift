@@ -1,46 +1,47 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// How an image becomes bytes.
+/// Options for encoding an image.
 public struct EncodeOptions: Sendable, Hashable {
-    /// The quality of lossy formats, 1 to 100; default 80.
+    /// The quality of lossy formats, 1 to 100; 80 by default.
     ///
-    /// What is below or above is taken for 1 or 100. Lossless formats ignore it.
+    /// Values outside this range count as 1 or 100. Lossless formats ignore it.
     public var quality: Int
-    /// What transparent pixels are laid over in formats without alpha; default white.
+    /// The colour behind transparent pixels in formats without alpha; white by default.
     ///
-    /// Its own alpha is ignored.
+    /// The alpha of this colour is ignored.
     public var background: Color
 
-    /// Whether a JPEG is written in scans from coarse to fine; default false.
+    /// Whether a JPEG is written in scans from coarse to fine; `false` by default.
     public var isProgressive: Bool
-    /// How a JPEG stores colour; default by quality: 4:4:4 from 90 on, else 4:2:0.
+    /// How a JPEG stores colour; by default depends on the quality: 4:4:4 from 90 on, 4:2:0 below.
     public var chromaSubsampling: ChromaSubsampling
-    /// How a WebP is compressed; default lossy.
+    /// How a WebP is compressed; lossy by default.
     public var compression: Compression
-    /// The effort of PNG's compression, 0 to 9; default 6.
+    /// The effort of PNG's compression, 0 to 9; 6 by default.
     ///
-    /// Higher levels make smaller files and take longer. 0 stores the samples. 1 compresses with ISA-L. 2 and 3 take runs
-    /// and long repeats, 4 to 8 also shorter and more distant ones. 9 weighs all of them against each other and takes four to
-    /// twenty times as long as 6. A sample of the rows decides about the filter.
+    /// Higher levels make smaller files and take longer. 0 stores the samples. 1 compresses with ISA-L. 2 and 3 use
+    /// runs and long repeats, 4 to 8 also shorter and more distant ones. 9 compares all of them and takes four to
+    /// twenty times as long as 6. The coder chooses the filter from a sample of the rows.
     public var pngLevel: Int
-    /// The filters that PNG may choose from; default by content.
+    /// The filters that PNG may choose from; by default depends on the content.
     public var pngFilter: PNGFilter
-    /// The most bytes that the result may have; `nil` is no limit.
+    /// The most bytes that the result may have; `nil`, the default, is no limit.
     ///
-    /// The quality of lossy formats is lowered until it fits, GIF gets fewer colours, and PNG takes more effort.
-    /// Where that does not help, encoding fails.
+    /// To fit, the coder lowers the quality of lossy formats, gives GIF fewer colours, and compresses PNG with more
+    /// effort. If that does not suffice, encoding fails.
     public var maximumByteCount: Int?
-    /// The blocks to write along; default none.
+    /// The metadata blocks to write; none by default.
     public var metadata: Metadata
-    /// Whether colours of a palette format are mixed by dithering; default true.
+    /// Whether colours of a palette format are mixed by dithering; `true` by default.
     public var isDithered: Bool
 
-    /// Whether the coder takes as little memory as it can, even if that takes longer: the loader asks for it when there is
-    /// no room otherwise.
+    /// Whether the coder takes as little memory as it can, even if that takes longer; `false` by default.
+    ///
+    /// The loader sets it if the encode does not fit in memory otherwise.
     package var savesMemory = false
 
-    /// These options for a coder that takes as little memory as it can.
+    /// A copy of these options for a coder that takes as little memory as it can.
     package var savingMemory: EncodeOptions {
         var options = self
         options.savesMemory = true
@@ -49,7 +50,7 @@ public struct EncodeOptions: Sendable, Hashable {
 
     /// How a JPEG stores colour.
     public enum ChromaSubsampling: Sendable, Hashable {
-        /// By quality: 4:4:4 from 90 on, else 4:2:0.
+        /// Depends on the quality: 4:4:4 from 90 on, 4:2:0 below.
         case automatic
         /// Full colour resolution.
         case none
@@ -63,7 +64,7 @@ public struct EncodeOptions: Sendable, Hashable {
     public enum Compression: Sendable, Hashable {
         /// Lossy, by quality.
         case lossy
-        /// Every pixel is kept; hidden colours too.
+        /// Lossless, including the colours of transparent pixels.
         case lossless
         /// Lossless after small changes: 0 changes most, 100 nothing.
         case nearLossless(Int)
@@ -71,25 +72,26 @@ public struct EncodeOptions: Sendable, Hashable {
 
     /// The filters that PNG may choose from for each row.
     public enum PNGFilter: Sendable, Hashable {
-        /// The filter that makes a sample of the rows smallest, or the best one for each row if that does. No filter for few
-        /// colours.
+        /// The filter that makes a sample of the rows smallest, or a separate choice for each row if that is smaller.
+        ///
+        /// An image with few colours gets no filter.
         case automatic
         /// No filter.
         case none
-        /// All filters, chosen for each row.
+        /// All filters, with a choice for each row.
         case all
     }
 
-    /// Blocks of metadata.
+    /// Metadata blocks.
     public struct Metadata: Sendable, Hashable {
         /// An EXIF block: a TIFF structure without a prefix.
         public var exif: Data?
         /// An XMP packet.
         public var xmp: Data?
-        /// An ICC profile, which must be that of the samples; `nil` writes the one that the image has.
+        /// An ICC profile that describes the samples; `nil` writes the image's own profile.
         public var colorProfile: Data?
 
-        /// Collects blocks.
+        /// Creates a set of blocks, all absent by default.
         public init(exif: Data? = nil, xmp: Data? = nil, colorProfile: Data? = nil) {
             self.exif = exif
             self.xmp = xmp
@@ -97,7 +99,7 @@ public struct EncodeOptions: Sendable, Hashable {
         }
     }
 
-    /// Options, by default for quality 80 over white, without metadata.
+    /// Creates options; by default for quality 80 over white, without metadata.
     public init(
         quality: Int = 80,
         background: Color = .white,
@@ -122,7 +124,7 @@ public struct EncodeOptions: Sendable, Hashable {
         self.isDithered = isDithered
     }
 
-    /// What `encode` makes at the best quality below `quality` at which it gives anything: at most seven tries.
+    /// Returns the result of `encode` at the highest quality below `quality` that succeeds, in at most seven attempts.
     static func largest(below quality: Int, _ encode: (_ quality: Int) throws -> Data?) rethrows -> Data? {
         var best: Data?
         var (low, high) = (1, quality - 1)
@@ -139,13 +141,13 @@ public struct EncodeOptions: Sendable, Hashable {
     }
 }
 
-/// An animation to be encoded: whole canvases and how long each is shown.
+/// An animation to encode: whole canvases and how long each is shown.
 public struct AnimationContent: Sendable {
     /// One image of the animation.
     public struct Frame: Sendable {
-        /// The image; all have the size of the first.
+        /// The image, which must have the size of the first.
         public var image: Image
-        /// How long it is shown.
+        /// How long the image is shown, in milliseconds.
         public var milliseconds: Int
 
         /// Creates a frame.
@@ -157,10 +159,10 @@ public struct AnimationContent: Sendable {
 
     /// The images in their order, at least one.
     public var frames: [Frame]
-    /// How often they are shown; 0 is forever.
+    /// How often the animation is shown; 0 is forever.
     public var loopCount: Int
 
-    /// Creates an animation.
+    /// Creates an animation, by default one that repeats forever.
     public init(frames: [Frame], loopCount: Int = 0) {
         self.frames = frames
         self.loopCount = loopCount
@@ -170,15 +172,15 @@ public struct AnimationContent: Sendable {
 // MARK: - Memory
 
 extension ImageCoder {
-    /// Returns the bytes of memory that encoding `animation` takes at most at once besides its frames.
+    /// Returns the most memory in bytes that encoding `animation` takes at once in addition to its frames.
     ///
-    /// - Throws: `ImageError` for frames that no memory holds.
+    /// - Throws: `ImageError` for frames that do not fit in memory.
     package func encodingByteCount(
         of animation: AnimationContent,
         as format: ImageFormat,
         options: EncodeOptions
     ) throws -> Int {
-        // A coder refuses an animation without frames.
+        // The coder refuses an animation without frames.
         guard let layout = try animation.richestLayout else { return 0 }
         let count = self.encodingByteCount(
             of: layout,
@@ -193,7 +195,7 @@ extension ImageCoder {
 }
 
 extension AnimationContent {
-    /// The size of the first frame upright, in a format that holds the pixels of all frames.
+    /// The size of the first frame when upright, in a format that holds the pixels of all frames.
     fileprivate var richestLayout: PixelLayout? {
         get throws {
             guard let first = self.frames.first?.image else { return nil }
@@ -213,23 +215,23 @@ extension Image {
         return (try? PixelLayout(format: self.pixels.format, width: size.width, height: size.height).byteCount) ?? .max
     }
 
-    /// The bytes of the copies that are made when the samples are brought to sRGB.
+    /// The bytes of the copies that a conversion of the samples to sRGB makes.
     package var conversionByteCount: Int {
         guard self.colorProfile != nil else { return 0 }
-        // Gray of a profile for colours becomes colour before.
+        // A gray image whose profile is for RGB is converted to `rgb8` first.
         return self.pixels.byteCount.saturatingMultiplied(by: self.pixels.format == .gray8 ? 6 : 1)
     }
 }
 
 extension EncodeOptions.Metadata {
-    /// The bytes of the blocks and of the copies that are made of them as they are written.
+    /// The bytes of the blocks and of the copies that writing makes of them.
     package var writingByteCount: Int {
         [self.exif, self.xmp, self.colorProfile].reduce(0) { $0 + ($1?.count ?? 0) * 4 }
     }
 }
 
 extension ImageFormat {
-    /// Returns the format for an image whose format nobody has chosen: PNG for one with any transparency, JPEG for others.
+    /// Returns a format for an image if the caller chose none: PNG for images with transparency, otherwise JPEG.
     ///
     /// Reads the pixels of an image with alpha.
     package static func suitable(for image: Image) -> ImageFormat { image.hasTransparency ? .png : .jpeg }

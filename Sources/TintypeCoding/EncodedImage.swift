@@ -1,54 +1,67 @@
 public import TintypeImage
 
-/// A file whose header a coder has parsed: gives its pixels, and says what decoding them takes.
+/// A file whose header a coder has parsed, which decodes its pixels and estimates the memory for that.
 ///
-/// It holds the encoded bytes, and no pixels. All calls are synchronous; several lanes may make them at once, and each
-/// call begins anew. Long loops count their work with a ``DecodeWork`` of the options' limits.
+/// It holds the encoded bytes, and no pixels. All calls are synchronous. Several lanes may make them at once, and each
+/// call starts afresh. Long loops count their work with a ``DecodeWork`` of the options' limits.
 public protocol EncodedImage: Sendable {
-    /// What the file says about its image.
+    /// The header of the file.
     var header: ImageHeader { get }
 
-    /// The pixels as stored: not turned, with the header's orientation on the image.
+    /// Decodes the pixels as stored: not turned, with the header's orientation on the image.
     ///
-    /// The limits were checked against the header before.
+    /// The caller has checked the limits against the header.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func decode(options: DecodeOptions) throws -> DecodedImage
 
-    // MARK: What may be left out
+    // MARK: Requirements with defaults
 
-    /// How the image lies in memory that ``decode(options:)`` gives, scaled down as far as the sufficient size allows.
+    /// Returns the memory layout of the image that ``decode(options:)`` returns, scaled down if the sufficient size
+    /// allows it.
     ///
-    /// Left out, it is `rgba8` for an animation and where there may be alpha, and `rgb8` elsewhere, as large as stored.
+    /// By default the layout has the stored size, and is `rgba8` for an animation or an image with alpha, otherwise
+    /// `rgb8`.
     ///
-    /// - Throws: `ImageError` for an image that no memory holds.
+    /// - Throws: `ImageError` for an image that does not fit in memory.
     func decodedLayout(options: DecodeOptions) throws -> PixelLayout
 
-    /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
+    /// Returns the most memory in bytes that the coder has allocated at once for a decode, including its result.
     ///
-    /// Left out, only images count, by their kind: a codec that needs memory of its own says so here.
+    /// The default counts only images, depending on the kind of decode. Implement this method if the codec needs memory
+    /// of its own. If the value is too low, a busy loader can exceed its memory limit.
     ///
-    /// The limits were checked against the header before. Where it says less than it takes, a busy loader takes more
-    /// memory than it was allowed.
+    /// The caller has checked the limits against the header.
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int
 
-    /// What the file says of its image besides the pixels; what is broken of it is left out.
+    /// Returns the metadata of the file without its broken parts.
     ///
-    /// Left out, it is no more than the header's orientation.
+    /// By default it contains only the header's orientation.
     ///
     /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`.
     func metadata(limits: DecodingLimits) throws -> ImageMetadata
 
-    /// The frames of an animation, or `nil` for a still image.
+    /// Returns a reader of the animation's frames, or `nil` for a still image.
     ///
-    /// The limits were checked against the header before.
+    /// Returns `nil` by default.
+    ///
+    /// The caller has checked the limits against the header.
+    ///
+    /// - Throws: `CodingError`.
     func frameReader(options: DecodeOptions) throws -> (any FrameReader)?
 
-    /// Whether ``withRows(options:_:)`` gives the rows of the image one by one, so that it is never there whole.
+    /// Whether ``withRows(options:_:)`` passes on the rows one by one, so that the whole image is never in memory.
     ///
-    /// Where it is true and no rows come, a thumbnail takes more memory than it is weighed by.
+    /// By default `false`. If it is `true` but `withRows` returns `nil`, a thumbnail takes more memory than the loader
+    /// reserved.
     var givesRows: Bool { get }
 
-    /// Lends the stored rows of a still image, decoded one by one, scaled down as far as the sufficient size allows;
-    /// `nil` when the image can't be streamed (an interlaced one).
+    /// Passes the stored rows of a still image, decoded one by one, to `body`.
+    ///
+    /// The rows are scaled down if the sufficient size allows it. Returns `nil` by default, and for an image that
+    /// cannot be streamed, such as an interlaced one.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`, any error of `body`.
     func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
@@ -56,7 +69,7 @@ public protocol EncodedImage: Sendable {
 
     /// Returns a decode of the image that several lanes can share; `nil` if one lane is as fast.
     ///
-    /// Returns `nil` by default. The loader asks for one if lanes are idle. It must not read the pixels yet.
+    /// Returns `nil` by default. The loader calls this if lanes are idle. The method must not read pixels yet.
     ///
     /// - Parameters:
     ///   - kind: The decode: of the whole image, or row by row.
@@ -77,11 +90,11 @@ extension EncodedImage {
         let pictures =
             switch kind {
             case .rows: self.givesRows ? 0 : 1
-            // A frame, and the canvas.
+            // The frame and the canvas.
             case .picture: isAnimated ? 2 : 1
-            // The frame that was shown last stays.
+            // The compositor also keeps the frame that was shown last.
             case .frame: 3
-            // What has arrived, and its copy.
+            // The rows that have arrived, and their copy.
             case .incremental: 2
             }
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
@@ -102,7 +115,7 @@ extension EncodedImage {
 
     public func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? { nil }
 
-    /// The frame that the options name, drawn on its canvas, as stored.
+    /// Returns the frame that the options name, drawn on its canvas, as stored.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func composited(_ reader: any FrameReader, options: DecodeOptions) throws -> DecodedImage {
@@ -115,7 +128,7 @@ extension EncodedImage {
         return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: format))
     }
 
-    /// The bytes of the pixels that a decode gives out; what no layout holds is `Int.max`.
+    /// Returns the bytes of the pixels that a decode returns, or `Int.max` if they do not fit in memory.
     func decodedByteCount(options: DecodeOptions) -> Int {
         (try? self.decodedLayout(options: options).byteCount) ?? .max
     }
@@ -123,20 +136,20 @@ extension EncodedImage {
 
 /// A decode that several lanes share: one decodes ``image``, and others call ``help`` at the same time.
 ///
-/// The decode must succeed without help. Before it returns, it waits for the lanes that help and keeps later ones away.
+/// The decode must succeed without help. Before it returns, it waits for the helping lanes and turns away later ones.
 public struct ParallelDecode: Sendable {
     /// The image, for one decode with the options that it was made for.
     public let image: any EncodedImage
     /// The most lanes that are of use in addition to the first one.
     public let helperCount: Int
-    /// The bytes of memory that each of them takes.
+    /// The bytes of memory that each helping lane takes.
     public let helperByteCount: Int
-    /// Helps until there is nothing left to do, or until the closure returns `true` because other work waits for the lane.
+    /// Helps until no work is left, or until the closure returns `true` because other work waits for the lane.
     ///
-    /// It may be called before the decode begins and after it has ended.
+    /// The loader may call it before the decode begins and after it has ended.
     public let help: @Sendable (_ isWanted: () -> Bool) -> Void
 
-    /// Describes a decode.
+    /// Creates a description of a shared decode.
     public init(
         image: any EncodedImage,
         helperCount: Int,
@@ -150,19 +163,20 @@ public struct ParallelDecode: Sendable {
     }
 }
 
-/// What a coder gives out: an image, perhaps smaller than stored, and how exactly it covers it.
+/// The result of a decode: an image, perhaps smaller than stored, and how much of it the content covers.
 public struct DecodedImage: Sendable {
     /// The pixels as stored, with the orientation that makes them upright.
     public let image: Image
-    /// How many columns of the image hold content: below its width by less than one pixel where a scaled decode
-    /// rounded up.
+    /// The number of columns that hold content: less than one pixel below the width if a scaled decode rounded up.
     ///
-    /// A resize that knows it shifts nothing.
+    /// A resize uses it to place the content exactly.
     public let coveredWidth: Double
-    /// How many rows of the image hold content.
+    /// The number of rows that hold content.
     public let coveredHeight: Double
 
-    /// Wraps an image; without sizes it is covered whole.
+    /// Creates a result.
+    ///
+    /// Without sizes, the content covers the whole image.
     public init(_ image: Image, coveredWidth: Double? = nil, coveredHeight: Double? = nil) {
         self.image = image
         self.coveredWidth = coveredWidth ?? Double(image.width)

@@ -1,51 +1,57 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// Opens the files of some formats, and turns images into bytes.
+/// Opens the files of some formats, and encodes images.
 ///
-/// All calls are synchronous; the loader makes them on a decode lane. A coder is asked from
-/// several lanes at once, and keeps no state between calls. Long loops count their work with a
-/// ``DecodeWork``, which throws when the limits allow no more, and `CancellationError`.
+/// All calls are synchronous; the loader makes them on a decode lane. Several lanes may call a coder at once, so it
+/// keeps no state between calls. Long loops count their work with a ``DecodeWork``, which throws when the work exceeds
+/// the limits, and throws `CancellationError` when the task is cancelled.
 public protocol ImageCoder: Sendable {
-    /// The formats that ``open(_:limits:)`` understands: known ones, or some of the coder's own.
+    /// The formats that ``open(_:limits:)`` understands: known ones, or the coder's own.
     ///
-    /// A registry asks once, when the coder is registered.
+    /// The registry reads this property once, when the coder is registered.
     var decodableFormats: Set<ImageFormat> { get }
-    /// The formats that ``encode(_:as:options:)`` writes; asked once as well.
+    /// The formats that ``encode(_:as:options:)`` writes, which the registry also reads once.
     var encodableFormats: Set<ImageFormat> { get }
 
-    /// Parses what the file says about its image. Reads no pixels and allocates none.
+    /// Parses the header of a file.
     ///
-    /// Frames and work stay within the limits: a flood of frames or of padding ends early. The size is checked by the
-    /// caller.
+    /// Reads no pixels and allocates no pixel memory.
+    ///
+    /// The coder keeps the number of frames and the work within the limits, so that a flood of frames or of padding
+    /// ends early. The caller checks the size.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage
 
-    /// The bytes of `image` in `format`.
+    /// Encodes `image` in `format`.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
-    // MARK: What a coder may leave out
+    // MARK: Requirements with defaults
 
-    /// A decoder that is fed as bytes arrive, or `nil` when the coder has none for the format.
+    /// Returns a decoder that takes bytes as they arrive, or `nil` if the coder does not support that for the format.
+    ///
+    /// Returns `nil` by default.
     func makeIncrementalDecoder(for format: ImageFormat, options: DecodeOptions) throws -> (any IncrementalDecoder)?
 
-    /// The bytes of an animation in `format`.
+    /// Encodes an animation in `format`.
     ///
-    /// - Throws: `CodingError.Code.unsupportedFeature` when the format or the coder has no animations.
+    /// - Throws: `CodingError.Code.unsupportedFeature` by default, and if the format or the coder has no animations.
     func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
-    /// Returns the bytes of memory that the coder has allocated at most at once for an encode, with its result.
+    /// Returns the most memory in bytes that the coder has allocated at once during an encode, including its result.
     ///
-    /// The loader begins an encode when there is room for that many bytes. A coder that says less than it takes lets a
-    /// busy loader take more memory than it was allowed. By default four copies of the pixels in `rgba8`, and all frames
-    /// of an animation.
+    /// The loader begins an encode when that many bytes are free. If the value is too low, a busy loader can exceed its
+    /// memory limit. By default the value is four copies of the pixels in `rgba8`, and one more for each frame of an
+    /// animation.
     ///
     /// - Parameters:
     ///   - layout: The size and format of the pixels, which are upright, in sRGB, and not counted. All frames of an
-    ///     animation have this size, and none has a richer format.
+    ///     animation have this size, and no frame has a richer format.
     ///   - frameCount: The number of frames of an animation; `nil` for a still image.
-    ///   - format: The format that is written.
+    ///   - format: The format to write.
     ///   - options: The options of the encode.
     /// - Returns: The bytes for the worst image of that size.
     func encodingByteCount(
@@ -56,11 +62,11 @@ public protocol ImageCoder: Sendable {
     ) -> Int
 }
 
-/// What a decode gives out, and with it which memory it takes.
+/// The kind of result that a decode returns, which decides how much memory it takes.
 public enum DecodeKind: Sendable, Hashable {
     /// An image: a still one, or the frame of an animation that the options name.
     case picture
-    /// The frames of an animation one after the other, drawn on a canvas that stays.
+    /// The frames of an animation one after the other, drawn on a canvas that the decoder keeps.
     case frame
     /// The rows of a still image one by one.
     case rows
@@ -69,7 +75,7 @@ public enum DecodeKind: Sendable, Hashable {
 }
 
 extension ImageCoder {
-    /// Parses what the file says about its image, within the default limits.
+    /// Parses the header of a file within the default limits.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     public func open(_ data: Data) throws -> any EncodedImage {

@@ -1,21 +1,23 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// Decodes bytes safely: format by signature, limits from the header, then pixels.
+/// Decodes untrusted bytes: finds the format by signature, checks limits against the header, then decodes pixels.
 public struct ImageDecoder: Sendable {
     private let limits: DecodingLimits
     /// The file, as its coder opened it.
     public private(set) var encoded: any EncodedImage
-    /// What the file says about its image; it is within the limits.
+    /// The header of the image, which is within the limits.
     public let header: ImageHeader
 
-    /// Reads the header of `data` and checks the limits; no pixel memory is allocated.
+    /// Reads the header of `data` and checks the limits.
+    ///
+    /// Allocates no pixel memory.
     ///
     /// - Parameters:
     ///   - data: The encoded bytes.
-    ///   - registry: The coders to ask.
-    ///   - coder: A coder to use instead of asking the registry.
-    ///   - limits: What the image may cost.
+    ///   - registry: The coders to choose from by the format of the bytes.
+    ///   - coder: A coder to use instead of one from the registry; `nil` by default.
+    ///   - limits: The most that the image may cost.
     /// - Throws: `CodingError`, `CancellationError`.
     public init(
         _ data: Data,
@@ -31,23 +33,26 @@ public struct ImageDecoder: Sendable {
         try limits.check(self.header)
     }
 
-    /// How and where the image was taken, and its blocks of metadata; no pixels are decoded.
+    /// Returns the image's metadata: its capture data and its metadata blocks.
     ///
-    /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`; what is broken of the metadata is
-    ///   left out.
+    /// Decodes no pixels.
+    ///
+    /// Broken parts of the metadata are left out and cause no error.
+    ///
+    /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`.
     public func metadata() throws -> ImageMetadata {
         try self.encoded.metadata(limits: self.limits)
     }
 
-    /// Decodes the image, upright and in sRGB unless the options keep its profile.
+    /// Decodes the image upright, and in sRGB unless the options say otherwise.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decode(options: DecodeOptions = DecodeOptions()) throws -> Image {
         try self.finish(try self.decodeStored(options: options).image, options: options)
     }
 
-    /// Decodes the image as it is stored: not turned, its orientation noted on the image, and
-    /// its samples not converted.
+    /// Decodes the image as stored: the image carries its orientation but is not turned, and its samples are not
+    /// converted.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decodeStored(options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
@@ -69,8 +74,9 @@ public struct ImageDecoder: Sendable {
         return decoded
     }
 
-    /// Refuses an image that is larger than its header said, or covers more than it has: coders may
-    /// be a user's, and the limits were checked by the header.
+    /// Refuses a decoded image that is larger than its header declared, or that claims to cover more than its own size.
+    ///
+    /// The limits were checked against the header, and the coder may be a user's.
     private func check(width: Int, height: Int, covered: (width: Double, height: Double)) throws(CodingError) {
         let isWithin = width <= self.header.pixelWidth && height <= self.header.pixelHeight
         let covers = 0..<Double(width).nextUp ~= covered.width && 0..<Double(height).nextUp ~= covered.height
@@ -79,12 +85,13 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Brings the samples to sRGB and turns the image upright: the last steps of a decode,
-    /// which cost least on an image that was made smaller before.
+    /// Converts the samples to sRGB and turns the image upright.
+    ///
+    /// These are the last steps of a decode. They cost least after the image was made smaller.
     ///
     /// - Parameters:
-    ///   - image: What a decode gave, perhaps resized.
-    ///   - options: Say what becomes of the profile.
+    ///   - image: The decoded image, resized or not.
+    ///   - options: The options that say how the colour profile is handled.
     ///   - turnsUpright: Whether the orientation is applied.
     /// - Returns: The finished image.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
@@ -96,14 +103,14 @@ public struct ImageDecoder: Sendable {
         try self.header.finish(image, options: options, turnsUpright: turnsUpright)
     }
 
-    /// The frames of an animation, or `nil` for a still image.
+    /// Returns a reader of the animation's frames, or `nil` for a still image.
     ///
     /// - Throws: `CodingError`.
     public func frameReader(options: DecodeOptions = DecodeOptions()) throws -> (any FrameReader)? {
         try self.encoded.frameReader(options: options)
     }
 
-    /// Draws the frames of an animation on their canvas; `nil` for a still image.
+    /// Returns a compositor that draws the animation's frames on their canvas, or `nil` for a still image.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
     package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
@@ -112,9 +119,11 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Lends the stored rows one by one; `nil` when the image can't be streamed.
+    /// Passes the stored rows to `body`, which reads them one by one.
     ///
-    /// - Throws: `CodingError`, `CancellationError`, what `body` throws.
+    /// Returns `nil` if the image cannot be streamed.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`, any error of `body`.
     public func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
@@ -139,21 +148,21 @@ public struct ImageDecoder: Sendable {
         return (decoder, parallel)
     }
 
-    /// The bytes of memory that decoding has allocated at most at once, for the memory gate: while the coder works, and
-    /// while its image is brought to sRGB and turned upright.
+    /// Returns the most memory in bytes that decoding has allocated at once, for the memory gate.
     ///
-    /// The encoded bytes do not count, nor does what was given out before.
+    /// This covers the coder's work, the conversion to sRGB and the turn. It counts neither the encoded bytes nor
+    /// images that the decoder returned earlier.
     ///
     /// - Parameters:
-    ///   - kind: What is decoded.
+    ///   - kind: The kind of decode.
     ///   - options: The options of the decode.
-    /// - Returns: The bytes, or `Int.max` for an image that no memory holds.
+    /// - Returns: The bytes, or `Int.max` for an image that does not fit in memory.
     public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
         let coding = self.encoded.byteCount(for: kind, options: options)
         guard kind != .rows, let layout = try? self.encoded.decodedLayout(options: options) else { return coding }
         let picture = layout.byteCount
         let finishing = self.header.finishingByteCount(of: picture, as: layout.format, options: options)
-        // The coder keeps what it has while the copy that it gave out is finished.
+        // The coder keeps its own memory while the copy that it returned is finished.
         let isKept = kind != .picture
         return isKept ? coding.saturatingAdded(to: finishing - min(picture, finishing)) : max(coding, finishing)
     }

@@ -1,26 +1,28 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What the start of a file says about its image, without decoding pixels.
+/// The properties of an image that the start of its file declares.
 public struct ImageHeader: Sendable {
     /// The encoded format.
     public var format: ImageFormat
-    /// The width as stored.
+    /// The width in pixels, as stored.
     public var pixelWidth: Int
-    /// The height as stored.
+    /// The height in pixels, as stored.
     public var pixelHeight: Int
-    /// The turn that makes the stored pixels upright.
+    /// The turn that makes the stored pixels upright; by default none.
     public var orientation: Orientation = .up
-    /// Whether the format and its chunks announce transparency.
+    /// Whether the format and its chunks declare transparency; `false` by default.
     public var hasAlpha = false
-    /// The bits of one stored sample.
+    /// The bits of one stored sample; 8 by default.
     public var bitDepth = 8
-    /// The embedded ICC profile as stored.
+    /// The embedded ICC profile as stored, or `nil` if the file has no profile.
     public var colorProfile: Data?
-    /// The frames and their timing; one frame for stills.
+    /// The frames and their timing; one frame for a still image.
     public var animation = AnimationTiming()
 
-    /// Describes an image of a size; set the rest as it is found.
+    /// Creates a header with an image's format and size.
+    ///
+    /// Set the other properties as the coder finds them.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
         self.format = format
         self.pixelWidth = pixelWidth
@@ -32,20 +34,20 @@ public struct ImageHeader: Sendable {
         self.orientation.uprightSize(width: self.pixelWidth, height: self.pixelHeight)
     }
 
-    /// How an image of the stored size lies in memory.
+    /// Returns the memory layout of an image of the stored size.
     func layout(as format: PixelFormat) throws(ImageError) -> PixelLayout {
         try PixelLayout(format: format, width: self.pixelWidth, height: self.pixelHeight)
     }
 
-    /// Whether samples are brought to sRGB by the embedded profile after a decode: four inks are mixed by the codec.
+    /// Returns whether a decode converts the samples to sRGB with the embedded profile.
     ///
-    /// Source: ICC.1:2022, 7.2.8 (data colour space).
+    /// For CMYK the codec does the conversion itself. Source: ICC.1:2022, 7.2.8 (data colour space).
     package func isConverted(_ options: DecodeOptions) -> Bool {
         guard let profile = self.colorProfile, case .convert = options.color else { return false }
         return !profile.has("CMYK", at: 16)
     }
 
-    /// Brings the samples of a stored image, perhaps resized, to sRGB and turns it upright.
+    /// Converts the samples of a stored image, resized or not, to sRGB and turns it upright.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     package func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
@@ -56,7 +58,7 @@ public struct ImageHeader: Sendable {
                 let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
                 image = image.replacingPixels(converted, orientation: image.orientation)
             case .keep:
-                // CMYK was mixed to RGB, which its profile knows nothing of.
+                // The codec converted CMYK to RGB, so the CMYK profile no longer describes the samples.
                 if LittleCMSProfile.matches(profile, image.pixels.format) {
                     image = image.tagged(with: ColorProfile(data: profile))
                 }
@@ -68,12 +70,12 @@ public struct ImageHeader: Sendable {
         return turnsUpright ? try image.upright() : image
     }
 
-    /// The bytes of an image and its copies while it is brought to sRGB and turned upright.
+    /// Returns the bytes of an image and its copies while it is converted to sRGB and turned upright.
     ///
     /// - Parameters:
     ///   - picture: The bytes of the image.
     ///   - format: The format of its pixels.
-    ///   - orientation: How it is turned; `nil` is as the header says.
+    ///   - orientation: The turn; `nil` takes the header's.
     ///   - options: The options of the decode.
     /// - Returns: The bytes.
     package func finishingByteCount(
@@ -85,47 +87,47 @@ public struct ImageHeader: Sendable {
         var converted = picture
         var most = picture
         if self.isConverted(options) {
-            // Gray of a profile for colours becomes colour before.
+            // A gray image whose profile is for RGB is converted to `rgb8` first.
             let isGray = format == .gray8
             converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
             most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
         }
-        // One copy for the turn, of what a conversion left.
+        // The turn makes one copy of the converted image.
         let turned = (orientation ?? self.orientation) == .up ? 0 : converted.saturatingMultiplied(by: 2)
         return max(most, turned)
     }
 }
 
-/// How many frames an image has and how long each is shown.
+/// The number of frames of an image and how long each is shown.
 public struct AnimationTiming: Sendable, Hashable {
-    /// The shortest delay that is taken as meant; shorter ones become ``replacementDuration``.
+    /// The shortest delay in milliseconds that is taken as intended; shorter ones become ``replacementDuration``.
     static let shortestDuration = 11
-    /// What browsers show for delays that are too short to be meant, in milliseconds.
+    /// The milliseconds that browsers show a frame whose delay is too short to be intended.
     static let replacementDuration = 100
 
-    /// How often the frames are shown, as stored: 0 is forever, 1 for stills.
+    /// How often the frames are shown, as stored: 0 is forever, 1 for still images.
     public var loopCount = 1
-    /// Milliseconds that each frame is shown; empty for stills.
+    /// The milliseconds that each frame is shown; empty for still images.
     public var durations: [Int] = []
 
     /// Creates the timing of a still image.
     public init() {}
 
-    /// The number of frames: 1 for stills.
+    /// The number of frames: 1 for still images.
     public var frameCount: Int { max(1, self.durations.count) }
 
-    /// How long all frames are shown once, in milliseconds; 0 for stills.
+    /// How long one pass through all frames takes, in milliseconds; 0 for still images.
     public var totalDuration: Int { self.durations.reduce(0) { $0.saturatingAdded(to: max(0, $1)) } }
 
     /// Adds a frame that is stored with a delay of `milliseconds`.
     ///
-    /// Under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers
-    /// that could not draw faster.
+    /// A delay under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers that could not draw
+    /// faster.
     mutating func appendFrame(milliseconds: Int) {
         self.durations.append(Self.shownDuration(milliseconds))
     }
 
-    /// How long a frame is shown that is stored with a delay of `milliseconds`.
+    /// Returns how long a frame with a stored delay of `milliseconds` is shown, in milliseconds.
     package static func shownDuration(_ milliseconds: Int) -> Int {
         milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds
     }

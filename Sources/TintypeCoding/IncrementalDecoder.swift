@@ -3,37 +3,42 @@ public import TintypeImage
 
 /// Decodes an image while its bytes arrive.
 ///
-/// Each byte is parsed once. Used on one lane at a time, from one thread.
+/// It parses each byte once. Use it on one lane at a time, from one thread.
 public protocol IncrementalDecoder: AnyObject {
-    /// What the file says about its image, once enough of it is there.
+    /// The header of the file, or `nil` until enough bytes have arrived.
     var header: ImageHeader? { get }
 
-    /// The work that was done so far, as ``DecodeWork`` counts it: for the bytes, and for previews; 0 where it is not
-    /// counted.
+    /// The work so far for bytes and previews, as ``DecodeWork`` counts it; 0 by default, if it is not counted.
     var workDone: Int { get }
 
-    /// The work that the next preview takes, as it will be counted; 0 where that is not known before.
+    /// The work that the next preview will count; 0 by default, if it is not known in advance.
     var previewUnits: Int { get }
 
-    /// The work of a decode that none of the bytes take: of an image that is put together from several scans, giving
-    /// out its rows. 0 where rows come with their bytes.
+    /// The work that remains after all bytes, such as producing the rows of an image that consists of several scans.
+    ///
+    /// 0 by default, if rows are decoded as their bytes arrive.
     var outputUnits: Int { get }
 
     /// Takes the bytes that have arrived since the last call, and decodes as far as they go.
     ///
-    /// - Throws: `CodingError` for bytes that break the format, and for a header over the limits,
-    ///   before any pixel memory exists; `CancellationError`.
+    /// - Throws: `CodingError` for bytes that break the format, and for a header over the limits before any pixel
+    ///   memory is allocated; `CancellationError`.
     func append(_ bytes: Data) throws
 
-    /// The image as far as it is known, as stored (not turned), or `nil` when there is nothing
-    /// new to show since the last call. What is not known yet is black, or transparent.
+    /// Returns the image as far as it is decoded, as stored (not turned), or `nil` if nothing is new since the last
+    /// call.
     ///
-    /// Costs at most one conversion of what is known.
+    /// The missing part is black, or transparent. A call costs at most one conversion of the decoded part.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func preview() throws -> Image?
 
-    /// The complete image, after the last byte.
+    /// Returns the complete image.
     ///
-    /// - Throws: `CodingError.Code.truncated` when the end is missing, unless that is allowed.
+    /// Call it after the last byte.
+    ///
+    /// - Throws: `CodingError.Code.truncated` if the end is missing and the options do not allow that, other
+    ///   `CodingError`s for damage, `ImageError` when memory runs out, `CancellationError`.
     func finish() throws -> DecodedImage
 }
 

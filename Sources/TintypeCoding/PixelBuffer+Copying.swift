@@ -1,12 +1,12 @@
 import TintypeImage
 
 extension PixelBuffer {
-    /// A copy of the first rows of an image of one plane that is still being made; those that are missing are zero.
+    /// Copies the first rows of an incomplete image with one plane, and fills the missing rows with zeros.
     ///
     /// - Parameters:
-    ///   - layout: How the rows lie, and how many there will be.
-    ///   - rows: Those that are there.
-    ///   - work: Counts.
+    ///   - layout: The layout of the complete image.
+    ///   - rows: The bytes of the rows that are complete.
+    ///   - work: The counter of the decode's work.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`, `CodingError.Code.tooMuchWork`.
     convenience init(_ layout: PixelLayout, copying rows: UnsafeRawBufferPointer, work: DecodeWork) throws {
         try self.init(
@@ -27,7 +27,7 @@ extension PixelBuffer {
         )
     }
 
-    /// The pixels in a format that holds all of theirs.
+    /// Returns the pixels in `format`, which must be at least as rich as the current one.
     func converted(to format: PixelFormat) throws -> PixelBuffer {
         guard format != self.format else { return self }
         let layout = try PixelLayout(format: format, width: self.width, height: self.height)
@@ -41,7 +41,7 @@ extension PixelBuffer {
                         var new = row * layout.planes[0].bytesPerRow
                         for _ in 0..<self.width {
                             for channel in 0..<to {
-                                // Gray stands for all three colours; what has no alpha is opaque.
+                                // Gray becomes red, green and blue, and a new alpha channel is opaque.
                                 let isAlpha = channel == 3
                                 target[new + channel] = isAlpha ? 255 : source[old + (from == 1 ? 0 : channel)]
                             }
@@ -56,7 +56,7 @@ extension PixelBuffer {
 }
 
 extension DecodeWork {
-    /// The bytes of pixels that are copied between two looks.
+    /// The bytes of pixels to copy between two checks.
     fileprivate var bytesAtOnce: Int { 4 << 20 }
 
     /// Counts bytes of pixels that are about to be copied.
@@ -64,6 +64,6 @@ extension DecodeWork {
         try self.count(Self.units(ofCopying: bytes))
     }
 
-    /// The work of copying bytes of pixels: the first touch of new memory costs most.
+    /// Returns the work of copying bytes of pixels, which is mostly the first touch of new memory.
     static func units(ofCopying bytes: Int) -> Int { bytes / 16 }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Wakes a lane that waits, or ends its next wait at once.
+/// A signal that wakes a waiting lane, or ends the lane's next wait at once.
 final class Signal: Sendable {
-    /// Sound: semaphores are made for many threads, and it lives as long as the object.
+    /// Safe: semaphores are made for use from many threads, and this one lives as long as the object.
     private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() {

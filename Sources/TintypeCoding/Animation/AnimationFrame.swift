@@ -2,21 +2,21 @@ public import TintypeImage
 
 /// One frame of an animation as stored, before it is composited on the canvas.
 public struct AnimationFrame: Sendable, Hashable {
-    /// What happens to the frame's area after the frame was shown.
+    /// How the frame's area of the canvas changes after the frame was shown.
     public enum Disposal: Sendable, Hashable {
-        /// It stays.
+        /// The area stays as it is.
         case keep
-        /// It becomes transparent.
+        /// The area becomes transparent.
         case background
-        /// It becomes what it was before the frame was drawn.
+        /// The area becomes what it was before the frame was drawn.
         case previous
     }
 
-    /// How the frame's pixels meet those of the canvas.
+    /// How the frame's pixels are combined with the canvas.
     public enum Blend: Sendable, Hashable {
-        /// They replace them, transparency included.
+        /// The frame's pixels replace the canvas, including its transparent pixels.
         case source
-        /// They are laid over them.
+        /// The frame's pixels are blended over the canvas.
         case over
     }
 
@@ -28,14 +28,14 @@ public struct AnimationFrame: Sendable, Hashable {
     public var width: Int
     /// The height of the frame in pixels.
     public var height: Int
-    /// What happens to the frame's area afterwards.
+    /// How the frame's area changes after the frame was shown.
     public var disposal: Disposal
-    /// How the frame meets the canvas.
+    /// How the frame is combined with the canvas.
     public var blend: Blend
     /// Whether any pixel of the frame may be transparent.
     public var hasAlpha: Bool
 
-    /// Describes a frame.
+    /// Creates a frame, by default one that may be transparent, is blended over the canvas, and stays.
     public init(
         left: Int,
         top: Int,
@@ -54,36 +54,38 @@ public struct AnimationFrame: Sendable, Hashable {
         self.hasAlpha = hasAlpha
     }
 
-    /// Whether the area of `other` lies within that of this frame.
+    /// Returns whether the area of `other` lies within that of this frame.
     func covers(_ other: AnimationFrame) -> Bool {
         self.left <= other.left && self.top <= other.top
             && self.left.saturatingAdded(to: self.width) >= other.left + other.width
             && self.top.saturatingAdded(to: self.height) >= other.top + other.height
     }
 
-    /// Whether all of a canvas lies within the area of the frame.
+    /// Returns whether the whole canvas lies within the area of the frame.
     func covers(_ canvas: PixelSize) -> Bool {
         self.covers(AnimationFrame(left: 0, top: 0, width: canvas.width, height: canvas.height))
     }
 }
 
-/// Reads the frames of one animation, each by itself; compositing is done for all formats alike.
+/// Reads the frames of one animation, each by itself; ``FrameCompositor`` composites them for all formats alike.
 ///
-/// Asked from one lane at a time. Opening one parses the frame list and decodes no pixels.
+/// Use it on one lane at a time. Opening a reader parses the frame list and decodes no pixels.
 public protocol FrameReader: Sendable {
     /// The size of the canvas.
     var canvas: PixelSize { get }
-    /// The frames in their order. They may reach over the canvas; compositing cuts them.
+    /// The frames in their order.
+    ///
+    /// A frame may extend beyond the canvas; the compositor crops it.
     var frames: [AnimationFrame] { get }
 
-    /// The pixels of a frame's own area as `rgba8`, `width` by `height` of the frame.
+    /// Returns the pixels of a frame's own area as `rgba8`, with the width and height of the frame.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func pixels(of index: Int) throws -> PixelBuffer
 
-    /// The same, with its work counted.
+    /// Returns the pixels of a frame, and counts the work of decoding them.
     ///
-    /// Left out, a frame counts as much as it has pixels.
+    /// By default it counts the pixels of the frame.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer

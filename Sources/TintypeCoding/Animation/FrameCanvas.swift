@@ -7,7 +7,7 @@ struct PixelArea {
 
     var isEmpty: Bool { self.rows.isEmpty || self.columns.isEmpty }
 
-    /// The smallest area that holds both.
+    /// Returns the smallest area that contains both.
     func union(_ other: PixelArea) -> PixelArea {
         func joined(_ one: Range<Int>, _ other: Range<Int>) -> Range<Int> {
             min(one.lowerBound, other.lowerBound)..<max(one.upperBound, other.upperBound)
@@ -16,18 +16,18 @@ struct PixelArea {
     }
 }
 
-/// The memory of a canvas while frames are drawn on it: `rgba8` with straight alpha, its content undefined at first.
+/// The memory of a canvas while frames are drawn on it: `rgba8` with straight alpha, initially undefined.
 ///
-/// All work is counted in strips, so that it ends early where the budget or the task does.
+/// It counts all work in strips, so that the work ends soon after the budget is used up or the task is cancelled.
 struct FrameCanvas {
-    /// How many pixels are copied or cleared by the work of computing one.
+    /// The number of pixels that can be copied or cleared for the work of computing one.
     private static let movedPixelsPerUnit = 4
 
     let layout: PixelLayout
     let base: UnsafeMutableRawPointer
     private let work: DecodeWork
 
-    /// Lends memory for pixels; `nil` when there is none.
+    /// Wraps memory for pixels; `nil` if there is no memory, or the layout is not `rgba8`.
     init?(_ bytes: UnsafeMutableRawBufferPointer, layout: PixelLayout, work: DecodeWork) {
         guard let base = bytes.baseAddress, layout.format == .rgba8 else { return nil }
         self.base = base
@@ -38,7 +38,7 @@ struct FrameCanvas {
     /// The whole canvas.
     var area: PixelArea { PixelArea(rows: 0..<self.layout.height, columns: 0..<self.layout.width) }
 
-    /// The part of the canvas that a frame covers.
+    /// Returns the part of the canvas that a frame covers.
     func area(of frame: AnimationFrame) -> PixelArea {
         func clamped(_ start: Int, _ length: Int, _ limit: Int) -> Range<Int> {
             let lower = min(max(0, start), limit)
@@ -50,7 +50,7 @@ struct FrameCanvas {
         )
     }
 
-    /// The first byte of a row.
+    /// Returns the address of the first byte of a row.
     func row(_ row: Int) -> UnsafeMutableRawPointer { self.base + row * self.layout.planes[0].bytesPerRow }
 
     /// Makes an area transparent.
@@ -61,10 +61,10 @@ struct FrameCanvas {
         }
     }
 
-    /// Copies an image of the canvas's size.
+    /// Copies an image of the canvas's size to the canvas.
     func copy(_ pixels: PixelBuffer) throws { try self.restore(pixels, in: self.area) }
 
-    /// A copy of what is in an area; `nil` when that is empty.
+    /// Returns a copy of the pixels in an area; `nil` if the area is empty.
     func pixels(in area: PixelArea) throws -> PixelBuffer? {
         guard !area.isEmpty else { return nil }
         let layout = try PixelLayout(format: .rgba8, width: area.columns.count, height: area.rows.count)
@@ -81,7 +81,7 @@ struct FrameCanvas {
         )
     }
 
-    /// Writes back what was copied from an area.
+    /// Writes back the pixels that were copied from an area.
     func restore(_ pixels: PixelBuffer, in area: PixelArea) throws {
         let bytesPerRow = pixels.layout.planes[0].bytesPerRow
         try pixels.withUnsafeBytes { source in
@@ -94,7 +94,7 @@ struct FrameCanvas {
         }
     }
 
-    /// Draws the pixels of a frame where it lies.
+    /// Draws the pixels of a frame at its position.
     func draw(_ pixels: PixelBuffer, _ frame: AnimationFrame) throws {
         let area = self.area(of: frame)
         guard !area.isEmpty else { return }
@@ -127,10 +127,10 @@ struct FrameCanvas {
         }
     }
 
-    /// One pixel laid over another, both with straight alpha (Porter and Duff, 1984).
+    /// Returns one pixel blended over another, both with straight alpha (Porter and Duff, 1984).
     private static func over(_ top: UInt32, _ bottom: UInt32) -> UInt32 {
         let topAlpha = top >> 24
-        // The bottom's share of the result, in units of 255 * 255.
+        // The bottom pixel's share of the result, in units of 255 * 255.
         let bottomShare = (bottom >> 24) * (255 - topAlpha)
         let topShare = topAlpha * 255
         let total = topShare + bottomShare
@@ -142,7 +142,7 @@ struct FrameCanvas {
         return result
     }
 
-    /// Calls `body` for each row of an area whose pixels are only moved.
+    /// Calls `body` for each row of an area whose pixels are only copied or cleared.
     private func move(_ area: PixelArea, _ body: (Int) -> Void) throws {
         try self.inStrips(area, pixelsPerUnit: Self.movedPixelsPerUnit, body)
     }

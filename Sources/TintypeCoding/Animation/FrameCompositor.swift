@@ -2,14 +2,14 @@ package import TintypeImage
 
 /// Draws the frames of an animation on their canvas, for all formats alike.
 ///
-/// A frame is drawn on a copy of the one that was shown last, so that the next frame costs one frame, any other one
-/// the frames from the last key frame on, less those that leave nothing behind. Besides what it gives out it holds the
-/// frame that was shown last, and what that one covers where it is to be taken back. Used on one lane at a time.
+/// It draws a frame on a copy of the frame that was shown last, so the next frame costs one frame. Any other frame
+/// costs the frames since the last key frame, except frames that leave nothing behind. It keeps the frame that was
+/// shown last and, if that frame is to be undone, the pixels that it covers. Use it on one lane at a time.
 ///
-/// Sources: W3C PNG, third edition, section 12 ("dispose_op", "blend_op"); GIF89a, section 23;
-/// RFC 9649, section 2.7.1. What is disposed to the background becomes transparent, as in browsers.
+/// Sources: W3C PNG, third edition, section 12 ("dispose_op", "blend_op"); GIF89a, section 23; RFC 9649, section 2.7.1.
+/// An area that is disposed to the background becomes transparent, as in browsers.
 package final class FrameCompositor {
-    /// The work that a frame takes besides its pixels: tables, palettes, a decoder.
+    /// The work for a frame in addition to its pixels: tables, palettes, a decoder.
     private static let unitsPerFrame = 2_000
 
     private let reader: any FrameReader
@@ -18,18 +18,20 @@ package final class FrameCompositor {
     private let layout: PixelLayout
     private let limits: DecodingLimits
     private let format: ImageFormat?
-    /// The frame that was shown last.
+    /// The frame that was shown last, drawn on the canvas.
     private var shown: (index: Int, pixels: PixelBuffer)?
-    /// What the last frame covers, where it is to be taken back.
+    /// The pixels that the last frame covers, if the frame is to be undone.
     private var covered: PixelBuffer?
 
-    /// Prepares to draw; no pixel memory is allocated.
+    /// Creates a compositor.
+    ///
+    /// Allocates no pixel memory.
     ///
     /// - Parameters:
-    ///   - reader: Gives the frames.
-    ///   - limits: What each frame that is asked for may cost.
-    ///   - format: What errors name.
-    /// - Throws: `ImageError` when the canvas has a size that no memory holds.
+    ///   - reader: The reader of the frames.
+    ///   - limits: The most that each call of ``frame(at:isLast:)`` may cost.
+    ///   - format: The format that errors name.
+    /// - Throws: `ImageError` if the canvas does not fit in memory.
     init(_ reader: any FrameReader, limits: DecodingLimits = DecodingLimits(), format: ImageFormat? = nil) throws {
         self.reader = reader
         self.frames = reader.frames
@@ -39,16 +41,16 @@ package final class FrameCompositor {
         self.format = format
     }
 
-    /// The canvas as it looks while frame `index` is shown.
+    /// Returns the canvas as it looks while frame `index` is shown.
     ///
     /// - Parameters:
-    ///   - index: Which frame.
-    ///   - isLast: Whether no other frame is asked for after it; then nothing is kept.
+    ///   - index: The index of the frame.
+    ///   - isLast: Whether the caller needs no further frame. Then the compositor keeps nothing.
     /// - Returns: The canvas.
-    /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The canvas is good after it.
+    /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The compositor stays usable after an error.
     package func frame(at index: Int, isLast: Bool = false) throws -> PixelBuffer {
         if let shown, shown.index == index { return shown.pixels }
-        // A reader may be a user's.
+        // The reader may be a user's.
         guard self.frames.indices.contains(index) else {
             throw CodingError(
                 code: .corrupt,
@@ -66,7 +68,7 @@ package final class FrameCompositor {
                     switch self.frames[between].disposal {
                     case .keep: try self.draw(between, on: canvas, work: work)
                     case .background: try canvas.clear(canvas.area(of: self.frames[between]))
-                    // It leaves nothing behind.
+                    // The frame leaves nothing behind.
                     case .previous: break
                     }
                 }
@@ -81,16 +83,16 @@ package final class FrameCompositor {
         return pixels
     }
 
-    /// The frame that was given last.
+    /// The index of the frame that was returned last.
     package var shownIndex: Int? { self.shown?.index }
 
-    /// Whether the frame that was given last is on the way to `index`, or is that.
+    /// Returns whether drawing `index` can start from the frame that was returned last, or that frame is `index`.
     package func leads(to index: Int) -> Bool {
         guard let shown, self.frames.indices.contains(index) else { return false }
         return self.keyFrames.last(notAfter: index)...index ~= shown.index
     }
 
-    /// Brings a canvas to where it was before one of the frames up to `index` is drawn: that frame.
+    /// Prepares the canvas for the frames up to `index`, and returns the first frame to draw.
     private func begin(_ index: Int, on canvas: FrameCanvas) throws -> Int {
         let key = self.keyFrames.last(notAfter: index)
         if let shown, key..<index ~= shown.index {
@@ -100,7 +102,7 @@ package final class FrameCompositor {
             case .keep: break
             case .background: try canvas.clear(canvas.area(of: frame))
             case .previous:
-                // Nothing was covered by a frame that lies beside the canvas.
+                // A frame that lies outside the canvas covers no pixels.
                 if let covered { try canvas.restore(covered, in: canvas.area(of: frame)) }
             }
             return shown.index + 1
@@ -109,16 +111,16 @@ package final class FrameCompositor {
         return key
     }
 
-    /// Whether drawing a frame is certain to write every pixel of the canvas.
+    /// Returns whether drawing the frame `key` is certain to write every pixel of the canvas.
     private func fillsCanvas(_ key: Int, onTheWayTo index: Int) -> Bool {
         let frame = self.frames[key]
         guard key == index || frame.disposal == .keep else { return false }
-        // What others say of their alpha is not relied on.
+        // Do not rely on the alpha that a user's reader declares.
         let isSure = frame.blend == .source || (self.reader as? any CanvasFrameReader)?.fillsOpaqueFrames == true
         return isSure && KeyFrames.replaces(frame, canvas: self.reader.canvas)
     }
 
-    /// Whether the next frame is drawn on what was there before `index`.
+    /// Returns whether the next frame is drawn on the canvas as it was before `index`.
     private func isTakenBack(_ index: Int) -> Bool {
         self.frames[index].disposal == .previous && index + 1 < self.frames.count
             && self.keyFrames.last(notAfter: index + 1) <= index
@@ -133,7 +135,7 @@ package final class FrameCompositor {
         }
         let frame = self.frames[index]
         let pixels = try self.reader.pixels(of: index, work: work)
-        // A reader may be a user's.
+        // The reader may be a user's.
         guard pixels.format == .rgba8, pixels.width == frame.width, pixels.height == frame.height else {
             throw CodingError(
                 code: .corrupt,
@@ -144,28 +146,30 @@ package final class FrameCompositor {
     }
 }
 
-/// A reader that can draw a frame straight onto the canvas, so that its pixels take no memory of their own.
+/// A reader that can draw a frame directly onto the canvas, so that its pixels take no memory of their own.
 protocol CanvasFrameReader: FrameReader {
-    /// Whether each pixel of a frame without alpha is written, or an error thrown.
+    /// Whether the reader writes each pixel of a frame without alpha, or throws an error.
     var fillsOpaqueFrames: Bool { get }
 
-    /// Draws a frame where it lies; `false` when its pixels must be decoded by themselves, with nothing drawn.
+    /// Draws a frame at its position.
     ///
-    /// - Throws: `CodingError`, `CancellationError`. The canvas is lost then.
+    /// Returns `false`, and draws nothing, if its pixels must be decoded by themselves.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`. The content of the canvas is undefined after an error.
     func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool
 }
 
-/// Which frames can be composited without those before them.
+/// The frames that can be composited without earlier ones.
 struct KeyFrames {
     private let isKey: [Bool]
 
     init(_ frames: [AnimationFrame], canvas: PixelSize) {
         var isKey: [Bool] = []
         isKey.reserveCapacity(frames.count)
-        // Whether the canvas is transparent all over before the frame is drawn.
+        // Whether the canvas is fully transparent before the frame is drawn.
         var isClear = true
         for frame in frames {
-            // A frame that is taken back leaves what was there before it.
+            // A frame that is undone leaves the canvas as it was before.
             isKey.append(isClear || (Self.replaces(frame, canvas: canvas) && frame.disposal != .previous))
             isClear =
                 switch frame.disposal {
@@ -177,12 +181,12 @@ struct KeyFrames {
         self.isKey = isKey
     }
 
-    /// The last key frame that is not after `index`.
+    /// Returns the last key frame that is not after `index`.
     func last(notAfter index: Int) -> Int {
         self.isKey[...index].lastIndex(of: true) ?? 0
     }
 
-    /// Whether nothing of what was there before a frame shows through it.
+    /// Returns whether a frame hides the whole canvas below it.
     static func replaces(_ frame: AnimationFrame, canvas: PixelSize) -> Bool {
         frame.covers(canvas) && (frame.blend == .source || !frame.hasAlpha)
     }

@@ -4,34 +4,35 @@ import TintypeImage
 
 /// Converts samples from embedded profiles to sRGB, with Little CMS.
 ///
-/// A transform takes milliseconds to build, so the last few are kept.
+/// Building a transform takes milliseconds, so the converter keeps the last ones.
 package final class ColorConverter: Sendable {
     /// The converter that all decodes share.
     static let shared = ColorConverter()
 
-    /// The work of converting a pixel, at most: through a table of three dimensions.
+    /// The most work for converting a pixel, through a table of three dimensions.
     package static let unitsPerPixel = 4
 
     private static let transformLimit = 16
-    /// Real profiles have kilobytes; what is larger is not kept and not used.
+    /// Real profiles have kilobytes; larger ones than this are ignored.
     private static let profileLimit = 4 << 20
 
     private struct Key: Hashable {
-        /// The bytes; an array, which a leak checker can follow from a static value.
+        /// The bytes, as an array, which a leak checker can follow from a static value.
         let profile: [UInt8]
         let samples: ColorTransform.Samples
         let intent: ColorHandling.Intent
     }
 
     private struct State {
-        /// The transforms, the last used last; `nil` where nothing is to be converted.
+        /// The transforms, least recently used first; `nil` if no conversion is needed.
         var transforms: [(key: Key, transform: ColorTransform?)] = []
     }
 
     private let state = Locked(State())
 
-    /// The samples in sRGB; the same buffer where the profile is sRGB, broken, or not one for
-    /// images of this kind.
+    /// Returns the samples in sRGB, or the same buffer if no conversion is needed or possible.
+    ///
+    /// The profile may be sRGB, broken, or not meant for images of this kind.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
@@ -39,12 +40,12 @@ package final class ColorConverter: Sendable {
         if let transform = self.transform(of: .pixels(pixels.format), profile, intent: intent) {
             return try transform.apply(to: pixels)
         }
-        // Gray images should have gray profiles; some have their camera's.
+        // Gray images should have gray profiles, but some have the RGB profile of their camera.
         guard pixels.format == .gray8, LittleCMSProfile(profile)?.isRGB == true else { return pixels }
         return try self.convert(try pixels.converted(to: .rgb8), from: profile, intent: intent)
     }
 
-    /// What converts samples by a profile; `nil` where nothing is to be converted.
+    /// Returns the transform for samples with a profile; `nil` if no conversion is needed or possible.
     func transform(
         of samples: ColorTransform.Samples,
         _ profile: Data,
@@ -58,7 +59,7 @@ package final class ColorConverter: Sendable {
             return .some(entry.transform)
         }
         if let known { return known }
-        // Built outside the lock; two lanes may build the same one, and the later one is kept.
+        // Build outside the lock. Two lanes may build the same transform, and the later one stays.
         let transform = ColorTransform(profile: profile, of: samples, intent: intent)
         self.state.withLock { state in
             state.transforms.removeAll { $0.key == key }
@@ -70,7 +71,8 @@ package final class ColorConverter: Sendable {
 }
 
 extension EncodeOptions {
-    /// These options with the profile of `image`, unless they name one: its samples are in that colour space.
+    /// Returns these options with the profile of `image`, which describes its samples, unless they already have a
+    /// profile.
     func keepingProfile(of image: Image) -> EncodeOptions {
         guard self.metadata.colorProfile == nil, let profile = image.colorProfile else { return self }
         var options = self
@@ -80,7 +82,7 @@ extension EncodeOptions {
 }
 
 extension Image {
-    /// The image in sRGB, for a format that can't say what its samples mean.
+    /// Returns the image in sRGB, for a format that cannot store a profile.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func inSRGB() throws -> Image {
@@ -97,7 +99,7 @@ extension Image {
 }
 
 extension AnimationContent {
-    /// The animation in sRGB: frames may have profiles that differ, and a file has one.
+    /// Returns the animation in sRGB, because its frames may have different profiles and a file has only one.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func inSRGB() throws -> AnimationContent {

@@ -4,21 +4,22 @@ import TintypeImage
 
 /// One Little CMS transform to sRGB.
 ///
-/// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache
-/// (`cmsFLAGS_NOCACHE`), and such a transform is only read by `cmsDoTransform`.
+/// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache (`cmsFLAGS_NOCACHE`), and
+/// `cmsDoTransform` only reads such a transform.
 final class ColorTransform: @unchecked Sendable {
-    /// What is converted, and to what.
+    /// The source and target of a conversion.
     enum Samples: Hashable {
-        /// Pixels, to pixels of the same format.
+        /// Pixels, converted to pixels of the same format.
         case pixels(PixelFormat)
-        /// Four samples that say how much light each ink leaves, to red, green and blue.
+        /// Four samples that say how much light each ink leaves, converted to red, green and blue.
         case inks
     }
 
     private let handle: cmsHTRANSFORM
 
-    /// Builds a transform, or `nil` where nothing is to be converted: the profile is broken, is of
-    /// another colour model than the samples, or is sRGB.
+    /// Builds a transform, or returns `nil` if no conversion is needed or possible.
+    ///
+    /// The profile may be broken, may have another colour model than the samples, or may be sRGB.
     init?(profile: Data, of samples: Samples, intent: ColorHandling.Intent) {
         let (format, model, types) = Self.types(of: samples)
         guard let source = LittleCMSProfile(profile), let target = LittleCMSProfile.sRGB(for: format),
@@ -40,10 +41,10 @@ final class ColorTransform: @unchecked Sendable {
         cmsDeleteTransform(self.handle)
     }
 
-    /// The converted samples.
+    /// Returns the converted samples.
     func apply(to pixels: PixelBuffer) throws -> PixelBuffer {
         let plane = pixels.layout.planes[0]
-        // Some milliseconds, also with a profile of tables.
+        // Each strip takes some milliseconds, even with a profile of tables.
         let strip = max(1, DecodeWork.rowsAtOnce(ofWidth: plane.width) / 8)
         return try PixelBuffer(
             pixels.layout,
@@ -68,13 +69,13 @@ final class ColorTransform: @unchecked Sendable {
         )
     }
 
-    /// Converts `count` pixels of four inks to three samples.
+    /// Converts `count` pixels of four inks to three samples each.
     func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer, count: Int) {
         precondition(inks.count >= count * 4 && pixels.count >= count * 3, "The row does not fit.")
         cmsDoTransform(self.handle, inks.baseAddress, pixels.baseAddress, UInt32(count))
     }
 
-    /// The format that comes of samples, the colour model of their profile, and their types.
+    /// Returns the format of the converted samples, the colour model of their profile, and their Little CMS types.
     private static func types(
         of samples: Samples
     ) -> (format: PixelFormat, model: cmsColorSpaceSignature, types: (source: UInt32, target: UInt32)) {
@@ -86,8 +87,9 @@ final class ColorTransform: @unchecked Sendable {
         }
     }
 
-    /// Whether samples change by no more than rounding does: most photographs carry a copy of
-    /// sRGB, and converting them would only cost time.
+    /// Returns whether the transform changes samples by no more than rounding does.
+    ///
+    /// Most photographs carry a copy of sRGB. Converting them would only cost time.
     private func isIdentity(channelCount: Int) -> Bool {
         let levels = stride(from: 0, through: 255, by: 15).map { UInt8($0) }
         var probes: [UInt8] = []

@@ -2,11 +2,11 @@ import CLCMS2
 import FoundationEssentials
 import TintypeImage
 
-/// An open profile; closed with the value.
+/// An open profile, which is closed when the value is destroyed.
 struct LittleCMSProfile: ~Copyable {
     let handle: cmsHPROFILE
 
-    /// Opens an embedded profile; `nil` when it is broken.
+    /// Opens an embedded profile; `nil` if it is broken.
     init?(_ data: Data) {
         let data = Self.withoutPipelines(data)
         // Little CMS copies the bytes.
@@ -15,10 +15,10 @@ struct LittleCMSProfile: ~Copyable {
         self.handle = handle
     }
 
-    /// The profile with its pipelines of real numbers under a name that means nothing.
+    /// Returns the profile with its floating-point pipelines renamed, so that Little CMS ignores them.
     ///
-    /// Such a pipeline may have any number of stages in a few bytes, as all may be the same one, and goes before the
-    /// tables that a profile must have besides: an image of 700 bytes would take minutes.
+    /// Such a pipeline can have any number of stages in a few bytes, because all of them may be the same one. It takes
+    /// precedence over the tables that a profile must have as well. An image of 700 bytes could take minutes.
     ///
     /// Source: ICC.1:2022, 7.3.1, 9.2.19 to 9.2.26 (BToD and DToB tags) and 10.16 (multiProcessElementsType).
     private static func withoutPipelines(_ data: Data) -> Data {
@@ -32,7 +32,7 @@ struct LittleCMSProfile: ~Copyable {
         return result
     }
 
-    /// As many tags as Little CMS reads.
+    /// The number of tags that Little CMS reads.
     private static let maximumTagCount = 100
 
     private init(handle: cmsHPROFILE) {
@@ -43,7 +43,7 @@ struct LittleCMSProfile: ~Copyable {
         cmsCloseProfile(self.handle)
     }
 
-    /// Whether an embedded profile is for samples of a format; a broken one is for none.
+    /// Returns whether an embedded profile is for samples of a format; `false` if it is broken.
     static func matches(_ data: Data, _ format: PixelFormat) -> Bool {
         guard let profile = LittleCMSProfile(data) else { return false }
         return cmsGetColorSpace(profile.handle) == (format == .gray8 ? cmsSigGrayData : cmsSigRgbData)
@@ -52,7 +52,7 @@ struct LittleCMSProfile: ~Copyable {
     /// Whether the profile is for red, green and blue.
     var isRGB: Bool { cmsGetColorSpace(self.handle) == cmsSigRgbData }
 
-    /// sRGB for samples of a format: for gray ones its white and its tone curve (IEC 61966-2-1).
+    /// Returns sRGB for samples of a format; for gray ones its white and its tone curve (IEC 61966-2-1).
     static func sRGB(for format: PixelFormat) -> LittleCMSProfile? {
         guard format == .gray8 else { return cmsCreate_sRGBProfile().map { LittleCMSProfile(handle: $0) } }
         // The parametric curve of type 4: gamma, a, b, c, d.
@@ -66,7 +66,7 @@ struct LittleCMSProfile: ~Copyable {
 }
 
 extension ImageHeader {
-    /// The name that the embedded profile gives itself, or `nil` when there is none or it is broken.
+    /// The name that the embedded profile gives itself, or `nil` if it is missing or broken.
     ///
     /// Source: ICC.1, section 9.2.41, `profileDescriptionTag`; read through Little CMS.
     public var colorProfileDescription: String? {

@@ -1,22 +1,22 @@
 import CPixelKernels
 package import TintypeImage
 
-/// Chooses the few colours that show an image best.
+/// Chooses the few colours that represent an image best.
 ///
-/// Boxes of colour space are cut where that lowers the squared error most; then the colours move to the means of what
-/// is nearest to them. Sources: X. Wu, "Color Quantization by Dynamic Programming and Principal Analysis",
-/// ACM Transactions on Graphics 11 (1992), its greedy variant; S. Lloyd, "Least Squares Quantization in PCM",
-/// IEEE Transactions on Information Theory 28 (1982).
+/// It cuts boxes of the colour space at the place that lowers the squared error most. Then it moves each colour to the
+/// mean of its nearest pixels. Sources: X. Wu, "Color Quantization by Dynamic Programming and Principal Analysis", ACM
+/// Transactions on Graphics 11 (1992), its greedy variant; S. Lloyd, "Least Squares Quantization in PCM", IEEE
+/// Transactions on Information Theory 28 (1982).
 package struct ColorQuantizer: ~Copyable {
     private static let refinements = 4
     private static let cellByteCount = Int(cpixels_cell_count) * MemoryLayout<cpixels_cell>.stride
     private static let sumByteCount = Int(cpixels_sum_count) * MemoryLayout<cpixels_cell>.stride
-    /// The memory of a quantizer that chooses colours.
+    /// The memory in bytes of a quantizer that chooses colours.
     static let byteCount = cellByteCount + sumByteCount
 
     private let memory: AlignedMemory
 
-    /// Begins without pixels.
+    /// Creates a quantizer without pixels.
     package init() throws(ImageError) {
         self.memory = try AlignedMemory(zeroedByteCount: Self.cellByteCount)
     }
@@ -45,8 +45,7 @@ package struct ColorQuantizer: ~Copyable {
         return Array(colors[..<count])
     }
 
-    /// Returns the mean squared distance of the pixels from the nearest of `colors`, as far as the cells of colour
-    /// space tell.
+    /// Returns the mean squared distance of the pixels from the nearest of `colors`, with the precision of the cells.
     func error(of colors: [UInt32]) -> Double {
         cpixels_palette_error(self.cells, colors, colors.count)
     }

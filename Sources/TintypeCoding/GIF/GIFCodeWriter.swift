@@ -1,15 +1,15 @@
 import CGIF
 import TintypeImage
 
-/// Turns the colour indices of one image into its LZW codes.
+/// Encodes the colour indices of one frame as LZW codes.
 struct GIFCodeWriter: ~Copyable {
     private var writer = cgif_writer()
     private let slots: UnsafeMutablePointer<UInt32>
 
-    /// The memory of a writer.
+    /// The memory of a writer in bytes.
     static let byteCount = Int(cgif_slot_count) * 4
 
-    /// Begins the data of an image with indices of `minimumCodeSize` bits, 2 to 8.
+    /// Begins the data of a frame with indices of `minimumCodeSize` bits, 2 to 8.
     ///
     /// - Throws: `CodingError` when memory runs out.
     init(minimumCodeSize: Int, output: inout GIFOutput) throws(CodingError) {
@@ -22,7 +22,7 @@ struct GIFCodeWriter: ~Copyable {
         self.slots.deallocate()
     }
 
-    /// The most bytes of an image of so many pixels.
+    /// Returns the most bytes that the data of a frame with `pixelCount` pixels takes.
     static func mostBytes(pixelCount: Int) -> Int {
         cgif_bound(pixelCount) + Int(cgif_most_last_bytes) + 1
     }
@@ -34,7 +34,7 @@ struct GIFCodeWriter: ~Copyable {
         try output.append(upTo: cgif_bound(indices.count)) { cgif_write(&self.writer, indices, indices.count, $0) }
     }
 
-    /// Writes the end of the image.
+    /// Writes the end of the frame.
     ///
     /// - Throws: `CodingError` when memory runs out.
     mutating func finish(to output: inout GIFOutput) throws(CodingError) {

@@ -3,10 +3,10 @@ public import TintypeImage
 
 /// Reads and writes GIF.
 ///
-/// Source: GIF89a, CompuServe 1990. Written in Swift, because the files are hostile and the usual C library can't be
-/// resumed. As in browsers the canvas is the logical screen, transparent where nothing was drawn; the background
-/// colour is not used, and images are cut at its edge. A still image without transparency decodes to `rgb8`,
-/// everything else to `rgba8`.
+/// Source: GIF89a, CompuServe 1990. It is written in Swift, because files are untrusted and the usual C library cannot
+/// resume a decode. As in browsers, the canvas is the logical screen, and is transparent where no frame draws. The
+/// background colour is not used, and frames are cropped to the screen. A still image without transparency is decoded
+/// to `rgb8`, any other image to `rgba8`.
 public struct GIFCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -29,7 +29,7 @@ public struct GIFCoder: ImageCoder {
         try GIFEncoder.encode([.init(image: try image.inSRGB(), milliseconds: 0)], loopCount: nil, options: options)
     }
 
-    /// Writes each frame as the rectangle that changes, with delays in 1/100 s, at least two.
+    /// Encodes each frame as the rectangle that changes, with delays in 1/100 s, at least two.
     public func encode(
         _ animation: AnimationContent,
         as format: ImageFormat,
@@ -83,7 +83,7 @@ struct EncodedGIF: EncodedImage {
     private var isAnimated: Bool { self.header.animation.frameCount > 1 }
 
     func decodedLayout(options: DecodeOptions) throws -> PixelLayout {
-        // What is missing is transparent.
+        // The missing part of an image is transparent.
         let needsAlpha = self.header.hasAlpha || self.isAnimated || options.allowsTruncated
         return try self.header.layout(as: needsAlpha ? .rgba8 : .rgb8)
     }
@@ -93,12 +93,12 @@ struct EncodedGIF: EncodedImage {
         let picture = self.decodedByteCount(options: options)
         switch kind {
         case .picture, .rows: return picture.saturatingAdded(to: codec)
-        // The one that was shown last and the next, and what is taken back.
+        // The frame that was shown last and the next one, and the pixels to restore.
         case .frame:
             let restored = self.stream.restoredPixelCount.saturatingMultiplied(by: 4)
             return picture.saturatingMultiplied(by: self.isAnimated ? 2 : 1)
                 .saturatingAdded(to: codec.saturatingAdded(to: restored))
-        // What has arrived, and its copy; more may be missing.
+        // The rows that have arrived, and their copy; more may be missing.
         case .incremental:
             let canvas = (try? self.header.layout(as: .rgba8).byteCount) ?? .max
             return canvas.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
@@ -107,7 +107,7 @@ struct EncodedGIF: EncodedImage {
 }
 
 extension ImageHeader {
-    /// What the blocks of a GIF say, as far as they are there.
+    /// Creates the header from the blocks of a GIF that have arrived.
     init(_ stream: GIFStream) {
         self.init(format: .gif, pixelWidth: stream.width, pixelHeight: stream.height)
         self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty

@@ -3,13 +3,13 @@ import TintypeImage
 
 /// Writes images as the frames of one GIF.
 ///
-/// A frame holds only the rectangle that changes, transparent where nothing changes in it. Colours are exact where a
-/// palette can hold them. The frames for which none can share one that was chosen for all of them, as long as that
-/// shows them nearly as well as one of their own would: what stands still must not change its colour from frame to frame.
-/// All passes read the images row by row, and hold nothing of them. Source: GIF89a, CompuServe 1990.
+/// A frame contains only the rectangle that changes, with its unchanged pixels transparent. Colours are exact if a
+/// palette can hold them. The other frames may share one palette, if it shows them nearly as well as palettes of their
+/// own, so that unchanged parts keep their colours from frame to frame. All passes read the images row by row, and do
+/// not hold copies. Source: GIF89a, CompuServe 1990.
 struct GIFEncoder: ~Copyable {
     private static let maximumSide = 65_535
-    /// The most bytes of the blocks of an image besides its data, and of those of a file.
+    /// The most bytes of a frame's blocks without its data, and of a file's blocks.
     private static let (imageBlockBytes, fileBlockBytes) = (8 + 10 + 768, 13 + 768 + 19 + 1)
 
     private let frames: [AnimationContent.Frame]
@@ -22,7 +22,7 @@ struct GIFEncoder: ~Copyable {
     private let shared: GIFSharedColors
     private var output: GIFOutput
 
-    /// The bytes of an animation, or of a still image when `loopCount` is `nil`.
+    /// Returns the file of an animation, or of a still image if `loopCount` is `nil`.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     static func encode(_ frames: [AnimationContent.Frame], loopCount: Int?, options: EncodeOptions) throws -> Data {
@@ -46,12 +46,12 @@ struct GIFEncoder: ~Copyable {
 
     /// Returns the most bytes that an encode of `frameCount` upright images allocates at once, with its result.
     static func byteCount(width: Int, height: Int, frameCount: Int) -> Int {
-        // Colour space is counted for all frames and for one of them at a time.
+        // One quantizer counts the colours of all frames, and another one counts the frames one at a time.
         Self.outputByteCount(width: width, height: height, frameCount: frameCount)
             .saturatingAdded(to: GIFPatch.byteCount(width: width) + 2 * ColorQuantizer.byteCount)
     }
 
-    /// The most bytes of a file, and of a second form of one frame.
+    /// Returns the most bytes of a file, and of a second version of one frame.
     private static func outputByteCount(width: Int, height: Int, frameCount: Int) -> Int {
         let image = GIFCodeWriter.mostBytes(pixelCount: width.saturatingMultiplied(by: height)) + Self.imageBlockBytes
         return image.saturatingMultiplied(by: frameCount > 1 ? frameCount.saturatingAdded(to: 1) : 1)
@@ -88,7 +88,7 @@ struct GIFEncoder: ~Copyable {
         for index in self.frames.indices {
             let pixels = GIFPixels(image)
             let next = try index + 1 < self.frames.count ? self.frames[index + 1].image.upright().pixels : nil
-            // What a later frame shows as transparent can only be cleared away with this one.
+            // A pixel that the next frame shows as transparent must be cleared when this frame ends.
             let cleared = try next.flatMap { try pixels.area(clearedFor: GIFPixels($0), work: self.work) }
             let area = try self.area(of: pixels, shown: shown, cleared: cleared)
             try self.write(
@@ -103,7 +103,7 @@ struct GIFEncoder: ~Copyable {
         try self.output.append([0x3B])
     }
 
-    /// The first frame fills the canvas; the others hold what changes.
+    /// Returns the area of a frame: the first frame fills the canvas, and each other one covers the changes.
     private func area(of pixels: GIFPixels, shown: GIFPixels?, cleared: PixelArea?) throws -> PixelArea {
         guard let shown else { return pixels.area }
         let changed = try pixels.area(changedFrom: shown, work: self.work)
@@ -116,7 +116,7 @@ struct GIFEncoder: ~Copyable {
         let findsColors = sharedPalette == nil
         let changes = try GIFPatch.Scan(drawing, findsColors: findsColors, work: self.work)
         let exactChanges = self.exactPatch(changes)
-        // Leaving out what stays is not always shorter, and costs an entry of the palette.
+        // Leaving out unchanged pixels is not always shorter, and costs an entry of the palette.
         var exactWhole: GIFPatch?
         if drawing.before != nil, changes.hasTransparency {
             let whole = GIFDrawing(pixels: drawing.pixels, area: drawing.area)
@@ -172,7 +172,7 @@ struct GIFEncoder: ~Copyable {
     // MARK: Blocks
 
     private mutating func writeStart(firstPalette: [UInt32], loopCount: Int) throws {
-        // One more entry is for drawing nothing, where there is room.
+        // Add an entry for transparent pixels if there is room.
         let colors = self.shared.colors.map { $0.count < 256 ? $0.colors + [0] : $0.colors }
         let palette = colors ?? self.shared.palette.map { $0 + [0] } ?? firstPalette
         try self.output.append(Array("GIF89a".utf8))
@@ -190,7 +190,7 @@ struct GIFEncoder: ~Copyable {
         guard self.isAnimation || patch.transparentIndex != nil else { return }
         let disposal: UInt8 = isCleared ? 2 : self.isAnimation ? 1 : 0
         try self.output.append([0x21, 0xF9, 4, disposal << 2 | (patch.transparentIndex == nil ? 0 : 1)])
-        // Shorter delays than 2/100 s are taken for mistakes.
+        // Decoders treat delays shorter than 2/100 s as mistakes.
         let hundredths = max(0, min(milliseconds, 1_000_000)) + 5
         try self.output.append(self.isAnimation ? max(2, hundredths / 10) : 0)
         try self.output.append([patch.transparentIndex ?? 0, 0])

@@ -1,18 +1,18 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes any image of a GIF by itself.
+/// Decodes any frame of a GIF by itself.
 ///
-/// Images are cut at the edge of the screen; one that lies wholly beyond it is a transparent pixel.
+/// Frames are cropped to the screen. A frame that lies completely outside of it becomes one transparent pixel.
 struct GIFFile: CanvasFrameReader {
     private let data: Data
     private let stream: GIFStream
     private let options: DecodeOptions
     let frames: [AnimationFrame]
 
-    /// A file whose blocks were parsed.
+    /// Creates a file whose blocks were parsed.
     ///
-    /// - Throws: `CodingError` for one that can't be decoded as the options ask.
+    /// - Throws: `CodingError` if the file cannot be decoded with the options.
     init(_ data: Data, _ stream: GIFStream, options: DecodeOptions) throws(CodingError) {
         self.data = data
         self.stream = stream
@@ -36,10 +36,10 @@ struct GIFFile: CanvasFrameReader {
 
     var canvas: PixelSize { PixelSize(width: self.stream.width, height: self.stream.height) }
 
-    /// A frame may have holes where its file is damaged, and then says that it has alpha.
+    /// Always `true`: a frame that may have holes because of damage declares that it has alpha.
     var fillsOpaqueFrames: Bool { true }
 
-    /// Refuses a file whose end is missing, and one that no decoder shows as it was meant.
+    /// Refuses a file whose end is missing, and a file that decoders cannot show correctly.
     static func check(_ stream: GIFStream, byteCount: Int, options: DecodeOptions) throws(CodingError) {
         guard !stream.frames.isEmpty else { throw .truncated(.gif) }
         guard !options.allowsTruncated else { return }
@@ -53,7 +53,7 @@ struct GIFFile: CanvasFrameReader {
         }
     }
 
-    /// The first image on a transparent screen, without alpha where none is needed.
+    /// Returns the first frame on a transparent screen, without alpha if no pixel needs it.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func firstPicture() throws -> PixelBuffer {
@@ -76,7 +76,7 @@ struct GIFFile: CanvasFrameReader {
             layout,
             fillingUnsafely: { bytes in
                 guard let base = bytes.baseAddress else { return }
-                // Where all pixels are written or none comes out, they need not be cleared.
+                // Clear the pixels unless the decode either writes all of them or throws.
                 if !isCovered || isLenient { try bytes.clear(work) }
                 try self.decode(frame, to: base, layout: layout, origin: origin, isLenient: isLenient, work: work)
             }
@@ -150,7 +150,7 @@ struct GIFFile: CanvasFrameReader {
         if !isLenient { try decoder.check() }
     }
 
-    /// Refuses an image that is over the limits, which its screen keeps: each pixel costs time.
+    /// Refuses a frame that exceeds the pixel limit although its screen does not, because each pixel takes time.
     static func check(_ frame: GIFFrame, limits: DecodingLimits) throws(CodingError) {
         guard Int(frame.width) * Int(frame.height) > limits.maximumPixels else { return }
         let what = "A frame is \(frame.width)x\(frame.height) and the limit is \(limits.maximumPixels) pixels"
@@ -159,9 +159,9 @@ struct GIFFile: CanvasFrameReader {
 }
 
 extension PixelFormat {
-    /// What a GIF's first image is decoded to.
+    /// Returns the format that the first frame of a GIF is decoded to.
     ///
-    /// A still image without transparency needs no alpha; the canvas of an animation has it always.
+    /// A still image without transparency needs no alpha; an animation's canvas always has alpha.
     static func gif(_ stream: GIFStream) -> PixelFormat {
         stream.hasAlpha || stream.frames.count > 1 ? .rgba8 : .rgb8
     }

@@ -1,21 +1,21 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes the pixels of one image of a GIF; goes on where it stopped when more bytes are there.
+/// Decodes the pixels of one frame of a GIF, and resumes when more bytes have arrived.
 struct GIFFrameDecoder: ~Copyable {
-    /// How far the image is decoded.
+    /// How far the frame is decoded.
     enum Progress {
         /// More bytes are needed.
         case needsBytes
-        /// All pixels are there.
+        /// All pixels are decoded.
         case isComplete
-        /// The image's blocks have ended before its last pixel.
+        /// The frame's blocks ended before its last pixel.
         case isCut
-        /// Its codes make no sense.
+        /// The frame's codes are invalid.
         case isDamaged
     }
 
-    /// From how many pixels on those that were collected are written, so that they are counted.
+    /// The number of collected pixels at which they are written and counted.
     private static let portion = 1 << 19
 
     private var reader: GIFCodeReader
@@ -24,7 +24,7 @@ struct GIFFrameDecoder: ~Copyable {
     private var offset: Int
     private(set) var progress = Progress.needsBytes
 
-    /// Prepares to decode the image of `frame` to where `writer` puts it.
+    /// Creates a decoder that passes the pixels of `frame` to `writer`.
     init(_ frame: GIFFrame, writer: consuming GIFRowWriter) {
         self.offset = frame.dataOffset
         self.isSupported = GIFCodeReader.supports(minimumCodeSize: Int(frame.minimumCodeSize))
@@ -32,15 +32,15 @@ struct GIFFrameDecoder: ~Copyable {
         self.writer = writer
     }
 
-    /// The pixels that are still to come.
+    /// The number of pixels that are not decoded yet.
     var missingPixelCount: Int { self.writer.remaining }
 
-    /// Decodes the blocks of `data`, the whole file so far, that were not there before.
+    /// Decodes the new blocks of `data`, which is the whole file so far.
     ///
     /// - Parameters:
     ///   - data: The file from its first byte.
     ///   - isAll: Whether no more bytes will come.
-    ///   - work: Counts bytes and pixels: a block of codes gives up to 700,000 of them.
+    ///   - work: The counter of bytes and pixels; one block of codes may yield up to 700,000 pixels.
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
     mutating func advance(through data: Data, isAll: Bool, work: DecodeWork) throws {
         guard self.progress == .needsBytes else { return }
@@ -82,7 +82,7 @@ struct GIFFrameDecoder: ~Copyable {
         }
     }
 
-    /// Throws for what is missing of an image of which all bytes were given.
+    /// Throws unless the frame is complete; call it after the last byte.
     func check() throws(CodingError) {
         switch self.progress {
         case .isComplete: return

@@ -1,18 +1,18 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes the first image of a GIF while its bytes arrive: rows, or passes of an interlaced one.
+/// Decodes the first frame of a GIF while its bytes arrive: by rows, or by passes if it is interlaced.
 final class GIFIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
     private var stream: GIFStream
-    /// Of all pieces together, previews included.
+    /// The work of all calls together, including previews.
     private let work: DecodeWork
     private var canvas: GIFCanvas?
     private(set) var header: ImageHeader?
     private var hasNews = false
 
-    /// Prepares to decode a file from its start.
+    /// Creates a decoder at the start of a file.
     init(options: DecodeOptions) {
         self.options = options
         self.stream = GIFStream(limits: options.limits)
@@ -32,7 +32,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
         if self.header == nil || self.stream.frames.count > frameCount {
             let header = ImageHeader(self.stream)
             try self.options.limits.check(header)
-            // What an image shows is not known before its first image.
+            // Before the first frame, the content of the file is unknown.
             if frameCount == 0, let frame = self.stream.frames.first {
                 try GIFFile.check(frame, limits: self.options.limits)
                 self.canvas = try GIFCanvas(self.stream, frame, in: self.data)
@@ -63,13 +63,13 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The image that the first image of a GIF grows on, with the decoder that writes there.
+/// The canvas on which the first frame of a GIF is decoded, with the decoder that writes to it.
 final class GIFCanvas {
     private let layout: PixelLayout
     private let memory: AlignedMemory
     private var decoder: GIFFrameDecoder
 
-    /// Allocates a transparent canvas for the first image.
+    /// Allocates a transparent canvas for the first frame.
     ///
     /// - Throws: `ImageError`.
     init(_ stream: GIFStream, _ frame: GIFFrame, in data: Data) throws {
@@ -86,19 +86,19 @@ final class GIFCanvas {
         self.decoder = GIFFrameDecoder(frame, writer: writer)
     }
 
-    /// Decodes the bytes that are new in `data`; whether there are new pixels.
+    /// Decodes the new bytes in `data`, and returns whether there are new pixels.
     func advance(through data: Data, work: DecodeWork) throws -> Bool {
         let before = self.decoder.missingPixelCount
         try self.decoder.advance(through: data, isAll: false, work: work)
         return self.decoder.missingPixelCount < before
     }
 
-    /// Throws when the codes that were read make no sense.
+    /// Throws if the codes are invalid.
     func checkCodes() throws(CodingError) {
         if self.decoder.progress == .isDamaged { try self.decoder.check() }
     }
 
-    /// Decodes what is left, after the last byte; whether no pixel is missing.
+    /// Decodes the rest after the last byte, and returns whether all pixels are decoded.
     func finish(with data: Data, allowsTruncated: Bool, work: DecodeWork) throws -> Bool {
         try self.decoder.advance(through: data, isAll: true, work: work)
         if !allowsTruncated { try self.decoder.check() }
@@ -108,7 +108,7 @@ final class GIFCanvas {
     /// The work of a copy.
     var copyUnits: Int { DecodeWork.units(ofCopying: self.layout.byteCount) }
 
-    /// A copy of the pixels as they are, with alpha or without.
+    /// Returns a copy of the pixels so far, with or without alpha.
     ///
     /// - Throws: `ImageError` when memory runs out, `CodingError.Code.tooMuchWork`, `CancellationError`.
     func pixels(as format: PixelFormat, work: DecodeWork) throws -> PixelBuffer {

@@ -4,15 +4,15 @@ import TintypeImage
 
 /// The bytes of a GIF that is being written.
 ///
-/// A large block grows in place, so that an encode never holds its output twice.
+/// A large block usually grows in place, so that an encode does not hold its output twice.
 struct GIFOutput: ~Copyable {
     private static let doublingLimit = 1 << 20
 
-    /// The most bytes that will be needed, about: memory for more is taken only when it is.
+    /// The approximate most bytes needed; the buffer grows beyond it only if it must.
     private let expectedMaximum: Int
     private var block: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
-    /// The bytes that were written.
+    /// The number of bytes written.
     private(set) var count = 0
 
     init(expectedMaximum: Int) {
@@ -23,7 +23,7 @@ struct GIFOutput: ~Copyable {
         free(self.block)
     }
 
-    /// Adds a few bytes.
+    /// Appends a few bytes.
     ///
     /// - Throws: `CodingError` when memory runs out.
     mutating func append(_ bytes: [UInt8]) throws(CodingError) {
@@ -33,13 +33,13 @@ struct GIFOutput: ~Copyable {
         }
     }
 
-    /// Adds a number of two bytes.
+    /// Appends a number of two bytes, lower byte first; larger numbers are clamped.
     mutating func append(_ number: Int) throws(CodingError) {
         let number = UInt16(clamping: number)
         try self.append([UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)])
     }
 
-    /// Lets `write` add up to `maximum` bytes; it returns how many it wrote.
+    /// Lets `write` append up to `maximum` bytes; `write` returns their number.
     ///
     /// - Throws: `CodingError` when memory runs out.
     mutating func append(upTo maximum: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) throws(CodingError) {
@@ -48,14 +48,14 @@ struct GIFOutput: ~Copyable {
         self.count += write(block + self.count)
     }
 
-    /// Removes bytes; those behind them move up.
+    /// Removes bytes, and moves the ones behind them up.
     mutating func remove(_ range: Range<Int>) {
         guard let block, range.upperBound <= self.count else { return }
         memmove(block + range.lowerBound, block + range.upperBound, self.count - range.upperBound)
         self.count -= range.count
     }
 
-    /// The bytes, in memory that is no larger than they are.
+    /// Returns the bytes in memory that fits them exactly.
     consuming func data() -> Data {
         guard let block = self.block.take() else { return Data() }
         let count = self.count

@@ -1,13 +1,13 @@
 import CPixelKernels
 import TintypeImage
 
-/// What one frame draws, and the colours of a palette in which it does.
+/// The pixels that one frame draws, and the palette for them.
 struct GIFPatch {
-    /// How pixels get their colours.
+    /// How pixels are mapped to colours.
     enum Colors {
-        /// All of them are there.
+        /// The palette has the colour of each pixel.
         case exact(ColorSet)
-        /// The nearest one is taken.
+        /// Each pixel gets the nearest colour of the palette.
         case nearest([UInt32])
     }
 
@@ -16,22 +16,22 @@ struct GIFPatch {
 
     let drawing: GIFDrawing
     private let colors: Colors
-    /// The colours with the entry that draws nothing.
+    /// The colours, including the entry for transparent pixels if there is one.
     let palette: [UInt32]
     /// Whether the palette is that of the whole file.
     let isShared: Bool
-    /// The index that draws nothing, or `nil` when all pixels are drawn.
+    /// The index of transparent pixels, or `nil` if all pixels are drawn.
     let transparentIndex: UInt8?
 
-    /// The number of colours of a table that holds `palette`: a power of two, and one more entry to draw nothing.
+    /// Returns the number of colours in a table that holds `palette`, which is a power of two.
     static func tableSize(of palette: [UInt32]) -> Int { 2 << Self.tableBits(entryCount: palette.count) }
 
-    /// What a table of `entryCount` colours or more has in its flags.
+    /// Returns the value in the flags of the smallest table with at least `entryCount` colours.
     static func tableBits(entryCount: Int) -> Int {
         max(0, Int.bitWidth - max(1, entryCount - 1).leadingZeroBitCount - 1)
     }
 
-    /// The memory of writing rows of `width` pixels, beside what is written.
+    /// Returns the memory in bytes for writing rows of `width` pixels, without the output.
     static func byteCount(width: Int) -> Int {
         // Two rows of pixels and one of indices; the distinct colours of the file and of a frame.
         GIFCodeWriter.byteCount + PaletteMapper.byteCount(width: width) + 9 * width + 16 << 10
@@ -52,15 +52,15 @@ struct GIFPatch {
 
     // MARK: Palettes
 
-    /// What is known about the pixels of a drawing.
+    /// The result of scanning the pixels of a drawing.
     struct Scan {
         let drawing: GIFDrawing
-        /// Whether pixels are left out.
+        /// Whether some pixels are transparent.
         var hasTransparency = false
-        /// All colours, if they are few and were looked for.
+        /// All colours, if they were requested and are few.
         var colors: ColorSet?
 
-        /// Looks at all pixels.
+        /// Scans all pixels.
         ///
         /// - Throws: `CancellationError`.
         init(_ drawing: GIFDrawing, findsColors: Bool, work: DecodeWork) throws {
@@ -75,8 +75,10 @@ struct GIFPatch {
             self.hasTransparency = hasTransparency
         }
 
-        /// Returns the patch in colours that are all exact, or `nil` when no palette of `maximumColorCount` entries, 2
-        /// to 256, holds them; `shared` are those of the whole file, if they are few.
+        /// Returns the patch in exact colours; `nil` if a palette of `maximumColorCount` entries, 2 to 256, cannot hold
+        /// them.
+        ///
+        /// `shared` are the colours of the whole file, if they are few.
         func exactPatch(shared: ColorSet?, maximumColorCount: Int) -> GIFPatch? {
             let maximum = self.hasTransparency ? maximumColorCount - 1 : maximumColorCount
             func patch(_ colors: ColorSet?, isShared: Bool) -> GIFPatch? {
@@ -91,7 +93,8 @@ struct GIFPatch {
             return patch(shared, isShared: true) ?? patch(self.colors, isShared: false)
         }
 
-        /// Returns the patch in the nearest colours: those of `shared`, the palette of the whole file, if there is one.
+        /// Returns the patch in the nearest colours: of `shared`, the palette of the whole file, or of a palette of its
+        /// own.
         ///
         /// - Throws: `ImageError` when memory runs out, `CancellationError`.
         func nearestPatch(shared: [UInt32]?, maximumColorCount: Int, work: DecodeWork) throws -> GIFPatch {
@@ -120,7 +123,7 @@ struct GIFPatch {
 
     /// Writes the image data.
     ///
-    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `ImageError` or `CodingError` when memory runs out, `CancellationError`.
     func write(to output: inout GIFOutput, isDithered: Bool, work: DecodeWork) throws {
         let bits = max(2, Self.tableBits(entryCount: self.palette.count) + 1)
         var writer = try GIFCodeWriter(minimumCodeSize: bits, output: &output)

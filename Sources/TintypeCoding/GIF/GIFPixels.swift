@@ -1,22 +1,22 @@
 import CPixelKernels
 import TintypeImage
 
-/// What a GIF shows at a time, row by row: each pixel is opaque, or zero where it is transparent.
+/// The pixels that a GIF shows at one time, row by row: each pixel is opaque, or zero if it is transparent.
 struct GIFPixels {
-    /// The least alpha of a pixel that is taken as opaque.
+    /// The least alpha of a pixel that becomes opaque.
     private static let opaqueAlpha: UInt8 = 128
 
     private let image: PixelBuffer
-    /// The part that is transparent, whatever the image has there.
+    /// The area that is transparent, whatever the image has there.
     private let cleared: PixelArea?
 
-    /// The pixels of an upright image.
+    /// Creates the pixels of an upright image.
     init(_ image: PixelBuffer, cleared: PixelArea? = nil) {
         self.image = image
         self.cleared = cleared
     }
 
-    /// All of the image.
+    /// The area of the whole image.
     var area: PixelArea { PixelArea(rows: 0..<self.image.height, columns: 0..<self.image.width) }
 
     /// Reads a part of a row to the start of `pixels`.
@@ -27,14 +27,14 @@ struct GIFPixels {
         for column in cleared.columns.clamped(to: columns) { pixels[column - columns.lowerBound] = 0 }
     }
 
-    /// The smallest area that holds all pixels that changed from `before` to this.
+    /// Returns the smallest area that contains all pixels that differ from `before`.
     ///
     /// - Throws: `CancellationError`.
     func area(changedFrom before: GIFPixels, work: DecodeWork) throws -> PixelArea? {
         try self.area(with: before, work: work, find: cpixels_find_changes)
     }
 
-    /// The smallest area that holds all pixels that are opaque here and transparent in `next`.
+    /// Returns the smallest area that contains all pixels that are opaque here and transparent in `next`.
     ///
     /// - Throws: `CancellationError`.
     func area(clearedFor next: GIFPixels, work: DecodeWork) throws -> PixelArea? {
@@ -63,16 +63,16 @@ struct GIFPixels {
     }
 }
 
-/// The pixels that a frame draws: a part of what is shown, in which pixels may be left out that stay.
+/// The pixels that a frame draws: an area of the canvas, in which unchanged pixels may be left out.
 struct GIFDrawing {
     let pixels: GIFPixels
     let area: PixelArea
-    /// What is shown before; pixels that are equal are left out.
+    /// The pixels shown before, of which equal ones are left out; `nil` draws all pixels.
     var before: GIFPixels?
 
-    /// Calls `body` with each row, in which pixels are zero that are not drawn, until it returns `false`.
+    /// Calls `body` with each row until it returns `false`; pixels that are not drawn are zero.
     ///
-    /// - Throws: `CancellationError`, and what `body` throws.
+    /// - Throws: `CancellationError`, any error of `body`.
     func forEachRow(_ work: DecodeWork, unitsPerPixel: Int, _ body: ([UInt32]) throws -> Bool) throws {
         let columns = self.area.columns
         var pixels = self.area.emptyRow

@@ -1,16 +1,16 @@
 import CGIF
 import TintypeImage
 
-/// Turns colour indices into pixels, row after row, in the order in which a GIF stores them.
+/// Writes colour indices as pixels, in the order in which a GIF stores its rows.
 ///
-/// Rows and columns that do not lie on the target are passed over. The target must outlive the writer.
+/// Pixels outside the target are skipped. The target must outlive the writer.
 struct GIFRowWriter: ~Copyable {
-    /// Where the four passes of an interlaced image begin (GIF89a, appendix E).
+    /// The first rows of the four passes of an interlaced frame (GIF89a, appendix E).
     private static let passStarts = [0, 4, 2, 1]
     private static let passSteps = [8, 8, 4, 2]
 
     private let target: UnsafeMutableRawPointer
-    /// The bytes before the image's first pixel.
+    /// The bytes of the target before the frame's first pixel.
     private let origin: Int
     private let bytesPerRow: Int
     private let bytesPerPixel: Int
@@ -19,25 +19,26 @@ struct GIFRowWriter: ~Copyable {
     private let visibleWidth: Int
     private let visibleHeight: Int
     private let isInterlaced: Bool
-    /// Whether the target shows where pixels are transparent.
+    /// Whether transparent pixels leave the target unchanged.
     private let isLaidOver: Bool
     private let palette: UnsafeMutablePointer<UInt32>
     private var pass = 0
     private var row = 0
     private var column = 0
-    /// The pixels that are still to come.
+    /// The number of pixels that are not written yet.
     private(set) var remaining: Int
 
-    /// Prepares to write an image.
+    /// Creates a writer for a frame.
     ///
     /// - Parameters:
-    ///   - target: The first pixel of an image.
-    ///   - layout: Its layout, with 3 or 4 bytes a pixel.
-    ///   - origin: Where the image begins in the image.
-    ///   - frame: The image.
-    ///   - visible: How much of it lies on the image.
-    ///   - palette: Its colours.
-    ///   - isLaidOver: Whether the target, which has alpha, keeps what it has where a pixel is transparent.
+    ///   - target: The first pixel of the target.
+    ///   - layout: The layout of the target, with 3 or 4 bytes a pixel.
+    ///   - origin: The place in the target where the frame begins.
+    ///   - frame: The frame.
+    ///   - visible: The size of the frame's part that lies on the target.
+    ///   - palette: The frame's colours.
+    ///   - isLaidOver: Whether transparent pixels leave the target unchanged, which must have alpha; `false` by
+    ///     default.
     init(
         target: UnsafeMutableRawPointer,
         layout: PixelLayout,
@@ -57,7 +58,7 @@ struct GIFRowWriter: ~Copyable {
         self.visibleHeight = visible.height
         self.isInterlaced = frame.isInterlaced
         self.isLaidOver = isLaidOver
-        // The rows of a plain image that lie below the image need not be known.
+        // The rows of a frame that lie below the target are not needed, unless the frame is interlaced.
         let rows = frame.isInterlaced ? self.height : visible.height
         self.remaining = visible.width > 0 && visible.height > 0 ? self.width * rows : 0
         self.palette = .allocate(capacity: 256)
@@ -68,7 +69,7 @@ struct GIFRowWriter: ~Copyable {
         self.palette.deallocate()
     }
 
-    /// Writes the next indices; what is too much is left out.
+    /// Writes the next indices, and ignores the ones behind the last pixel.
     mutating func write(_ indices: UnsafePointer<UInt8>, count: Int) {
         var indices = indices
         var count = min(count, self.remaining)
@@ -96,7 +97,7 @@ struct GIFRowWriter: ~Copyable {
         }
     }
 
-    /// Writes pixels to the current row, as many as are visible.
+    /// Writes the visible part of the pixels to the current row.
     private func expand(_ indices: UnsafePointer<UInt8>, count: Int) {
         let count = min(count, self.visibleWidth - self.column)
         guard count > 0 else { return }

@@ -2,14 +2,15 @@ import TintypeImage
 
 /// The colours that the frames of a GIF share.
 struct GIFSharedColors {
-    /// How much larger the mean squared error of a shared palette may be, and what is too small to be seen.
+    /// The tolerated increase of the mean squared error by a shared palette, and the error that is too small to be
+    /// seen.
     private static let (toleratedRatio, invisibleError) = (1.5, 12.0)
 
-    /// The colours of all frames, if a palette can hold them.
+    /// The colours of all frames, if one palette can hold them.
     let colors: ColorSet?
-    /// The colours that show frames of too many colours nearly as well as colours of their own.
+    /// The palette for the frames with too many colours, if it is nearly as good as a separate palette for each.
     let palette: [UInt32]?
-    /// For each frame whether a palette can hold its colours, if there are frames that share one.
+    /// Whether a palette can hold all colours of each frame; empty if no palette is shared.
     private let isExact: [Bool]
 
     /// Finds the colours for palettes of at most `maximumCount` entries.
@@ -20,7 +21,7 @@ struct GIFSharedColors {
         let areFew = try frames.allSatisfy { try colors.insert($0, work: work) }
         let isExact = areFew && colors.count <= maximumCount
         self.colors = isExact ? colors : nil
-        // One image has nothing to share, and is not looked at again.
+        // A single frame has nothing to share.
         guard !isExact, frames.count > 1 else {
             self.palette = nil
             self.isExact = []
@@ -34,13 +35,14 @@ struct GIFSharedColors {
         self.palette = try Self.palette(of: others, maximumCount, work: work)
     }
 
-    /// The palette that a frame shares: what can be exact stays so.
+    /// Returns the palette that a frame shares; `nil` if the frame can have exact colours.
     func palette(ofFrame index: Int) -> [UInt32]? {
         self.palette.flatMap { self.isExact[index] ? nil : $0 }
     }
 
-    /// The palette that frames share, with room for the entry that draws nothing; `nil` if frames of their own colours
-    /// are shown better.
+    /// Returns the palette that frames share, leaving an entry for transparent pixels.
+    ///
+    /// Returns `nil` if separate palettes are clearly better.
     private static func palette(
         of frames: [AnimationContent.Frame],
         _ maximumCount: Int,
@@ -63,7 +65,7 @@ struct GIFSharedColors {
 }
 
 extension AnimationContent.Frame {
-    /// All pixels, as they are stored.
+    /// The drawing of all pixels, as stored.
     fileprivate var drawing: GIFDrawing {
         let pixels = GIFPixels(self.image.pixels)
         return GIFDrawing(pixels: pixels, area: pixels.area)
@@ -71,7 +73,9 @@ extension AnimationContent.Frame {
 }
 
 extension ColorSet {
-    /// Adds the colours of a frame; `false` if there are too many.
+    /// Adds the colours of a frame.
+    ///
+    /// Returns `false` if there are too many.
     fileprivate mutating func insert(_ frame: AnimationContent.Frame, work: DecodeWork) throws -> Bool {
         var areFew = true
         try frame.drawing.forEachRow(work, unitsPerPixel: 1) { row in

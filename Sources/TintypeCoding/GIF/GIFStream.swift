@@ -1,12 +1,12 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The blocks of a GIF, pixels left out; goes on where it stopped when more bytes are there.
+/// The blocks of a GIF, without pixels, parsed further when more bytes have arrived.
 ///
-/// Source: GIF89a, CompuServe 1990. Blocks that are only cosmetic are passed over, and bytes that are no block
-/// end the image, as in browsers. The cost is one look at each block of up to 255 bytes.
+/// Source: GIF89a, CompuServe 1990. Purely cosmetic blocks are skipped, and bytes that are not a block end the file, as
+/// in browsers. The cost is one visit of each block of up to 255 bytes.
 struct GIFStream: Sendable {
-    /// The work of passing over a block, and the blocks that are counted at once.
+    /// The work of skipping a block, and the number of blocks to count at once.
     private static let (unitsPerBlock, blocksAtOnce) = (8, 1 << 12)
 
     private enum State: Sendable {
@@ -17,7 +17,7 @@ struct GIFStream: Sendable {
         case ended
     }
 
-    /// What the blocks of an extension mean.
+    /// The meaning of an extension's blocks.
     private enum Extension: Sendable {
         case control
         case application
@@ -25,7 +25,7 @@ struct GIFStream: Sendable {
         case other
     }
 
-    /// The control block that holds for the next image.
+    /// The control block for the next frame.
     private struct Control: Sendable {
         var disposal = AnimationFrame.Disposal.keep
         var delay: UInt16 = 0
@@ -34,42 +34,42 @@ struct GIFStream: Sendable {
 
     private(set) var width = 0
     private(set) var height = 0
-    /// The images in their order; of the last one the codes may be missing.
+    /// The frames in their order; the codes of the last one may be missing.
     private(set) var frames: [GIFFrame] = []
-    /// How long the images are shown, and how often.
+    /// How long each frame is shown, and how often all of them.
     private(set) var animation = AnimationTiming()
-    /// Whether any image on the screen may have a transparent pixel.
+    /// Whether any frame, as shown, may have a transparent pixel.
     private(set) var hasAlpha = false
-    /// The pixels of the largest area that is kept while an image is shown that is taken back before the next one.
+    /// The pixels of the largest area to restore after a frame.
     private(set) var restoredPixelCount = 0
-    /// The pixels of the largest image.
+    /// The pixels of the largest frame.
     private(set) var largestPixelCount = 0
-    /// Whether the first thing to be drawn is text, which no decoder draws.
+    /// Whether the file draws text before the first frame, which decoders do not support.
     private(set) var beginsWithText = false
-    /// Where the first XMP packet begins, behind the name of its extension.
+    /// The offset of the first XMP packet, behind the name of its extension.
     private(set) var packetOffset: Int?
-    /// The bytes that were parsed.
+    /// The number of parsed bytes.
     private(set) var offset = 0
 
     private var state = State.signature
     private var globalPalette: GIFPaletteLocation?
     private var control = Control()
     private var isCanvasOpaque = false
-    /// Whether nothing is on the screen before the next image.
+    /// Whether the canvas is empty before the next frame.
     private var isCanvasClear = true
-    /// The pixels that the last image covered, where the next one is drawn on what was there before.
+    /// The pixels that the last frame covered, if they are restored before the next frame.
     private var lastRestoredPixelCount = 0
 
     private let limits: DecodingLimits
 
-    /// Prepares to parse a file from its start.
+    /// Creates a parser at the start of a file.
     init(limits: DecodingLimits) {
         self.limits = limits
     }
 
-    /// Parses a whole file as far as it goes.
+    /// Parses a whole file as far as possible.
     ///
-    /// - Throws: `CodingError` when there is no screen, or more images than the limits allow; `CancellationError`.
+    /// - Throws: `CodingError` if the file has no screen, or the frames exceed the limits; `CancellationError`.
     init(_ data: Data, limits: DecodingLimits) throws {
         self.init(limits: limits)
         try self.advance(through: data, work: DecodeWork(limits, format: .gif))
@@ -79,7 +79,7 @@ struct GIFStream: Sendable {
     /// Whether the size of the screen is known.
     var hasScreen: Bool { self.width > 0 }
 
-    /// Whether nothing is missing of a file of `count` bytes: it ends with the end block, or behind a complete block.
+    /// Returns whether a file of `count` bytes is complete: it ends with the end block, or behind a complete block.
     func isComplete(at count: Int) -> Bool {
         switch self.state {
         case .ended: true
@@ -88,7 +88,7 @@ struct GIFStream: Sendable {
         }
     }
 
-    /// Parses on, through a file that has grown; blocks that are not all there wait.
+    /// Parses the complete new blocks of a file that has grown.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     mutating func advance(through data: Data, work: DecodeWork) throws {
@@ -101,7 +101,7 @@ struct GIFStream: Sendable {
         try work.count(blockCount % Self.blocksAtOnce * Self.unitsPerBlock)
     }
 
-    /// `false` when more bytes are needed, or none are.
+    /// Parses the next block; returns `false` if more bytes are needed, or the end was reached.
     private mutating func parseNext(_ data: borrowing RawSpan) throws(CodingError) -> Bool {
         switch self.state {
         case .signature: try self.parseScreen(data)
@@ -176,7 +176,7 @@ struct GIFStream: Sendable {
         let count = self.frames.count + 1
         if count == 1 { try self.limits.check(ImageHeader(self)) }
         let canvasPixelCount = self.width * self.height
-        // A file of one image is no animation.
+        // A file with one frame is not an animation.
         try self.limits.check(
             frameCount: count,
             animationPixels: count > 1 ? canvasPixelCount.saturatingMultiplied(by: count) : 0,
@@ -197,7 +197,7 @@ struct GIFStream: Sendable {
         self.noteRestoring(frame)
     }
 
-    /// Notes what is kept while images are shown that are taken back: nothing where the next one needs nothing of it.
+    /// Updates the size of the largest area to restore, which excludes areas that the next frame covers anyway.
     private mutating func noteRestoring(_ frame: GIFFrame) {
         let covers = frame.covers(width: self.width, height: self.height)
         if !covers || frame.hasTransparency || frame.disposal == .previous {
@@ -227,7 +227,7 @@ struct GIFStream: Sendable {
         case 0xF9: self.state = .extensionBlocks(.control)
         case 0xFF: self.state = .extensionBlocks(.application)
         case 0x01:
-            // Text is drawn under the control block before it.
+            // The control block before a text applies to the text.
             if self.frames.isEmpty { self.beginsWithText = true }
             self.control = Control()
             self.state = .extensionBlocks(.other)
@@ -262,10 +262,10 @@ struct GIFStream: Sendable {
         return true
     }
 
-    /// The XMP packet of a file, as it stands in its bytes.
+    /// Returns the XMP packet of a file, as stored.
     ///
-    /// It is no list of blocks: 258 bytes behind it lead whatever takes it for one to its end. Some writers cut it into
-    /// blocks all the same. Source: XMP specification, part 3, 1.1.2.
+    /// A packet is not a list of blocks: the 258 bytes behind it lead a parser of blocks to its end. But some writers
+    /// divide it into blocks. Source: XMP specification, part 3, 1.1.2.
     func packet(of data: Data) -> Data? {
         guard let start = self.packetOffset else { return nil }
         var end = start
@@ -276,7 +276,7 @@ struct GIFStream: Sendable {
             end += 1 + Int(size)
         }
         guard end < data.count else { return nil }
-        // The end is the last byte of the 258, or the one before.
+        // The list of blocks ended at the last of the 258 bytes, or at the one before.
         for trailer in [end - 257, end - 256] where trailer > start {
             let leads = data.byte(at: trailer) == 1 && data.byte(at: trailer + 1) == 0xFF
             if leads, data.byte(at: trailer + 2) == 0xFE { return data.slice(from: start, to: trailer) }
@@ -297,7 +297,7 @@ struct GIFStream: Sendable {
         )
     }
 
-    /// The size of the block at the offset, or `nil` when it is not all there.
+    /// Returns the size of the block at the offset; `nil` if the block is incomplete.
     private func nextBlock(_ data: borrowing RawSpan) -> Int? {
         guard let size = data.byte(at: self.offset), self.offset + 1 + Int(size) <= data.byteCount else { return nil }
         return Int(size)
@@ -306,7 +306,7 @@ struct GIFStream: Sendable {
     private static func disposal(_ flags: UInt8) -> AnimationFrame.Disposal {
         switch flags >> 2 & 7 {
         case 2: .background
-        // Some writers took the specification's number for a bit.
+        // Some writers used the specification's number as a bit.
         case 3, 4: .previous
         default: .keep
         }
@@ -321,22 +321,22 @@ struct GIFStream: Sendable {
     }
 }
 
-/// Checked reads from untrusted bytes: `nil` past the end, never a trap.
+/// Checked reads from untrusted bytes, which return `nil` past the end and never trap.
 ///
-/// `Data` can do the same, and takes ten times as long for each byte.
+/// `Data` has the same methods, which take ten times as long for each byte.
 extension RawSpan {
-    /// The byte at `offset`, which is not negative.
+    /// Returns the byte at `offset`, which must not be negative.
     func byte(at offset: Int) -> UInt8? {
         offset < self.byteCount ? self.unsafeLoad(fromByteOffset: offset, as: UInt8.self) : nil
     }
 
-    /// The unsigned number of two bytes at `offset`, the lower byte first.
+    /// Returns the unsigned number in the two bytes at `offset`, lower byte first.
     func uint16(at offset: Int) -> Int? {
         guard let low = self.byte(at: offset), let high = self.byte(at: offset + 1) else { return nil }
         return Int(high) << 8 | Int(low)
     }
 
-    /// Whether the ASCII `text` stands at `offset`.
+    /// Returns whether the ASCII `text` is at `offset`.
     func has(_ text: StaticString, at offset: Int) -> Bool {
         guard offset + text.utf8CodeUnitCount <= self.byteCount else { return false }
         for index in 0..<text.utf8CodeUnitCount where self.byte(at: offset + index) != text.utf8Start[index] {

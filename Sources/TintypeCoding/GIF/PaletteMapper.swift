@@ -1,9 +1,9 @@
 import CPixelKernels
 package import TintypeImage
 
-/// Writes an image in the colours of a palette, row by row from the top.
+/// Maps an image to the colours of a palette, row by row from the top.
 ///
-/// Dithering spreads the error of each pixel over the next ones. Rows are read to and fro, which hides the pattern.
+/// Dithering spreads the error of each pixel over the next ones. Rows alternate in direction, which hides the pattern.
 /// Source: R. Floyd and L. Steinberg, "An Adaptive Algorithm for Spatial Greyscale", Proceedings of the Society for
 /// Information Display 17 (1976).
 package struct PaletteMapper: ~Copyable {
@@ -11,17 +11,17 @@ package struct PaletteMapper: ~Copyable {
     private let transparentIndex: UInt8
     private let isDithered: Bool
     private var isReversed = false
-    /// The errors of this row and the next one: four numbers a pixel, and one pixel more on both sides.
+    /// The errors of this row and the next one: four numbers a pixel, with one extra pixel on both sides.
     private var errors: [Int32]
     private var nextErrors: [Int32]
 
-    /// Prepares to use a palette.
+    /// Prepares a palette.
     ///
     /// - Parameters:
     ///   - palette: 1 to 256 opaque colours.
     ///   - transparentIndex: The index of pixels that are zero.
     ///   - width: The pixels of a row.
-    ///   - isDithered: Whether colours that are missing are mixed.
+    ///   - isDithered: Whether missing colours are mixed from others.
     /// - Throws: `ImageError` when memory runs out.
     package init(palette: [UInt32], transparentIndex: UInt8, width: Int, isDithered: Bool) throws(ImageError) {
         precondition((1...256).contains(palette.count))
@@ -33,7 +33,7 @@ package struct PaletteMapper: ~Copyable {
         cpixels_palette_prepare(OpaquePointer(self.memory.start), palette, palette.count)
     }
 
-    /// The memory of a mapper for rows of `width` pixels.
+    /// Returns the memory in bytes of a mapper for rows of `width` pixels.
     static func byteCount(width: Int) -> Int { cpixels_palette_size() + 2 * 16 * (width + 2) }
 
     /// Writes the index of the nearest colour of each pixel of the next row.

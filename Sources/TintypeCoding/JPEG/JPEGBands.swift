@@ -2,18 +2,19 @@ import FoundationEssentials
 import TintypeConcurrency
 import TintypeImage
 
-/// An image in one scan with restart markers, of which several lanes decode bands of rows at once.
+/// An image in one scan with restart markers, whose bands of rows several lanes decode at once.
 ///
-/// Behind a restart marker nothing counts that was read before, so that a decoder can begin there. It begins a row of
-/// blocks above its band, whose pixels are thrown away: colours are interpolated between rows. A lane that goes on with the
-/// next band goes on with its decoder.
+/// Decoding behind a restart marker does not depend on earlier data, so that a decoder can begin there. It begins one
+/// row of blocks above its band and discards the pixels of that row, because colours are interpolated between rows. A
+/// lane that continues with the next band keeps its decoder.
 ///
 /// Source: ITU-T T.81, B.2.1 and E.2.4.
 final class JPEGBands: Sendable {
-    /// The fewest pixels that an image has as stored: the halves of a smaller one gain less than a few milliseconds.
+    /// The fewest stored pixels of an image to divide: half of a smaller one saves only a few milliseconds.
     static let smallestPixelCount = 2_000_000
-    /// The pixels of a band, as stored, or a little more: one or two milliseconds, for which a lane that helps makes other
-    /// work wait.
+    /// The fewest stored pixels of a band.
+    ///
+    /// A band takes one or two milliseconds. Other work of a helping lane waits for that long.
     static let pixelsPerBand = 1 << 18
 
     /// The size and format of the whole image.
@@ -27,23 +28,23 @@ final class JPEGBands: Sendable {
     private let queue: Locked<BandQueue>
     private let damageOfBands = Locked(ImageDamage())
 
-    /// The damage that was found in the bands so far.
+    /// The damage found in the bands so far.
     var damage: ImageDamage { self.damageOfBands.withLock { $0 } }
-    /// The bands; more than one.
+    /// The number of bands, at least two.
     var count: Int { self.restarts.starts.count }
 
-    /// Looks for the places where bands can begin.
+    /// Finds the places where bands can begin.
     ///
-    /// `nil` where there are too few, and for a file with anything unusual about its markers: what is made of such a file
-    /// depends on what was read before.
+    /// Returns `nil` if there are too few, or if any marker is unusual, because the decoded image then depends on
+    /// earlier data.
     ///
     /// - Parameters:
     ///   - data: The whole file.
-    ///   - header: What its header says.
-    ///   - layout: What a decode to a `divisor`-th of the size gives.
-    ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
-    ///   - options: How inks are dealt with, and the limits.
-    ///   - shortcuts: The ways around libjpeg's own code that may be taken.
+    ///   - header: The parsed header of the file.
+    ///   - layout: The layout of the decoded image.
+    ///   - divisor: The divisor of both sides: 1, 2, 4 or 8.
+    ///   - options: The limits, and the handling of inks.
+    ///   - shortcuts: The shortcuts that the decoder may take.
     ///   - pixelsPerBand: The fewest pixels of a band, as stored.
     /// - Throws: `CodingError`, `CancellationError`.
     init?(
@@ -56,7 +57,7 @@ final class JPEGBands: Sendable {
         pixelsPerBand: Int = JPEGBands.pixelsPerBand
     ) throws {
         let work = DecodeWork(options.limits, format: .jpeg)
-        // No lane knows what the others spend: what might be too much for all of them is not divided.
+        // Lanes do not know the work of each other, so an image that might exceed the budget is not divided.
         let units = header.width * header.height * (header.components.count == 4 ? 16 : 1)
         guard units + data.count * DecodeWork.unitsPerByte <= work.left else { return nil }
         guard
@@ -74,12 +75,12 @@ final class JPEGBands: Sendable {
         self.queue = Locked(BandQueue(count: restarts.starts.count))
     }
 
-    /// Decodes bands to their rows of `pixels` until none is left, or the lane is wanted for something else.
+    /// Decodes bands to their rows of `pixels` until no band is left, or other work wants the lane.
     ///
     /// - Parameters:
     ///   - pixels: The memory of the whole image.
     ///   - isFirst: Whether the lane begins with the first band.
-    ///   - isWanted: Is asked before each band.
+    ///   - isWanted: Returns whether other work wants the lane. The method calls it before each band.
     /// - Throws: `CodingError`, `CancellationError`.
     func decode(into pixels: UnsafeMutableRawBufferPointer, isFirst: Bool, until isWanted: () -> Bool) throws {
         let work = DecodeWork(self.options.limits, format: .jpeg)
@@ -87,7 +88,7 @@ final class JPEGBands: Sendable {
             var decompressor: JPEGDecompressor?
             var last = isFirst ? -1 : nil
             while !isWanted(), let band = self.queue.withLock({ $0.next(after: last) }) {
-                // One at a time: only that is counted.
+                // Free the old decoder first, because the memory estimate counts one for each lane.
                 if last != band - 1 { decompressor = nil }
                 let current = try decompressor ?? self.decompressor(at: band, of: source, work: work)
                 let rows = self.rows(of: band)
@@ -101,14 +102,14 @@ final class JPEGBands: Sendable {
         }
     }
 
-    /// The rows of the decoded image that a band has.
+    /// Returns the rows of the decoded image that belong to a band.
     private func rows(of band: Int) -> Range<Int> {
         let starts = self.restarts.starts
         func row(_ band: Int) -> Int { starts[band].firstRow * self.restarts.rowHeight / self.divisor }
         return row(band)..<(band + 1 < starts.count ? row(band + 1) : self.layout.height)
     }
 
-    /// A decoder whose next row is the first one of `band`.
+    /// Returns a decoder whose next row is the first one of `band`.
     private func decompressor(
         at band: Int,
         of source: UnsafeRawBufferPointer,
@@ -148,10 +149,10 @@ final class JPEGBands: Sendable {
     }
 }
 
-/// Gives bands to lanes, each one once.
+/// Hands out bands to lanes, each one once.
 ///
-/// The bands that are left are in parts. A lane goes through one of them; a lane that has none gets half of the largest, so that
-/// few bands are begun apart from the one before.
+/// The remaining bands form parts. A lane works through one part. A lane without a part takes the second half of the
+/// largest, so that few bands need a new decoder.
 struct BandQueue {
     private var parts: [Range<Int>]
 
@@ -159,7 +160,7 @@ struct BandQueue {
         self.parts = [0..<count]
     }
 
-    /// The next band for a lane, that behind `last` where it is left; `nil` where none is.
+    /// Returns the next band for a lane, if possible the one after `last`; `nil` if no band is left.
     mutating func next(after last: Int?) -> Int? {
         if let last, let index = self.parts.firstIndex(where: { $0.lowerBound == last + 1 }) {
             return self.take(last + 1, of: index)
@@ -178,27 +179,27 @@ struct BandQueue {
     }
 }
 
-/// Where in a scan a decoder can begin, and the header that it needs.
+/// The places of a scan where a decoder can begin, and the header that it needs.
 private struct JPEGRestarts {
-    /// The first band begins with the scan, others behind a restart marker at the end of a row of blocks.
+    /// The first band begins with the scan, other bands behind a restart marker at the end of a row of blocks.
     struct Start {
-        /// The row of blocks that follows.
+        /// The row of blocks that follows the start.
         let row: Int
-        /// The first one of the band.
+        /// The first row of blocks that belongs to the band.
         let firstRow: Int
-        /// Where in the file the data of that row begin.
+        /// The offset of that data in the file.
         let offset: Int
         let restartCount: Int
     }
 
-    /// The pixels of a row of blocks, from the top to the bottom, as stored.
+    /// The height in pixels of a row of blocks, as stored.
     let rowHeight: Int
     private(set) var starts: [Start] = []
     /// The segments that a decode needs, up to the scan.
     private var head: [UInt8] = [0xFF, 0xD8]
     private var heightOffset: Int?
 
-    /// `nil` where there is no second start, or anything is not as the format wants it.
+    /// Finds the starts; `nil` if there is only one, or the file breaks a rule of the format.
     init?(
         _ source: UnsafeRawBufferPointer,
         _ header: JPEGHeader,
@@ -234,7 +235,8 @@ private struct JPEGRestarts {
         return nil
     }
 
-    /// Copies what a decode needs of the header, and finds the scan; `nil` where segments don't follow each other as they should.
+    /// Copies the segments that a decode needs, and returns the offset of the scan; `nil` if a segment is unexpected or
+    /// cut.
     private mutating func readHead(of source: UnsafeRawBufferPointer) -> Int? {
         var offset = 2
         while offset + 4 <= source.count, source[offset] == 0xFF {
@@ -245,7 +247,7 @@ private struct JPEGRestarts {
             case 0xC0 where self.heightOffset == nil, 0xC1 where self.heightOffset == nil:
                 self.heightOffset = self.head.count + 5
                 self.head += source[offset..<end]
-            // The segments of JFIF and Adobe say what colours the components are.
+            // The segments of JFIF and Adobe define the colour space of the components.
             case 0xC4, 0xDA, 0xDB, 0xDD, 0xE0, 0xEE: self.head += source[offset..<end]
             case 0xE1...0xEF, 0xFE: break
             default: return nil
@@ -256,7 +258,7 @@ private struct JPEGRestarts {
         return nil
     }
 
-    /// The header of an image of another height.
+    /// Returns the header for an image of another height.
     func head(height: Int) -> [UInt8] {
         var head = self.head
         if let offset = self.heightOffset {

@@ -3,14 +3,13 @@ public import TintypeImage
 
 /// Reads and writes JPEG through libjpeg-turbo.
 ///
-/// Source: ITU-T T.81. Decodes to `rgb8`, or `gray8` for grayscale. CMYK and YCCK become sRGB by
-/// their profile, or RGB without one. A smaller sufficient size decodes to 1/2, 1/4 or 1/8 by the
-/// DCT. What is missing of a truncated image is as the library leaves it: gray, or the last
-/// colour before.
+/// Source: ITU-T T.81. Decodes to `rgb8`, or `gray8` for grayscale. CMYK and YCCK are converted to sRGB by their
+/// profile, or to RGB without one. If the sufficient size allows it, the DCT decodes to 1/2, 1/4 or 1/8. The missing
+/// part of a truncated image is as the library leaves it: gray, or the last colour before it.
 public struct JPEGCoder: ImageCoder {
     private let shortcuts: Shortcuts
 
-    /// Creates the coder, which takes `shortcuts` where they apply.
+    /// Creates the coder, which uses `shortcuts` when they apply.
     public init(shortcuts: Shortcuts = .standard) {
         self.shortcuts = shortcuts
     }
@@ -59,7 +58,7 @@ struct EncodedJPEG: EncodedImage {
         self.init(data, try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg)), shortcuts)
     }
 
-    /// A file whose segments were parsed before.
+    /// Creates a file whose segments were already parsed.
     init(_ data: Data, _ segments: JPEGHeader, _ shortcuts: JPEGCoder.Shortcuts) {
         self.data = data
         self.shortcuts = shortcuts
@@ -127,7 +126,7 @@ struct EncodedJPEG: EncodedImage {
             switch kind {
             case .rows: 0
             case .picture: 1
-            // What has arrived, and its copy.
+            // The rows that have arrived, and their copy.
             case .frame, .incremental: 2
             }
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
@@ -136,10 +135,10 @@ struct EncodedJPEG: EncodedImage {
 
     // MARK: Bands
 
-    /// Several lanes can decode bands of a large image with restart markers.
+    /// Returns a decode of a large image with restart markers, whose bands several lanes can decode.
     func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? {
         guard kind == .picture, let byteCount = self.bandByteCount(options: options) else { return nil }
-        // A lane that gets less than a few bands gains nothing.
+        // A lane that gets only a few bands saves no time.
         let helperCount = self.segments.width * self.segments.height / JPEGBands.pixelsPerBand / 4
         let parallel = JPEGParallelDecode(helperCount: helperCount)
         var copy = self
@@ -149,8 +148,9 @@ struct EncodedJPEG: EncodedImage {
         }
     }
 
-    /// Decodes the bands of the image with the lanes that help; `nil` if there are none, or one is damaged: then one lane
-    /// decodes the image, and reports the damage.
+    /// Decodes the bands of the image together with helping lanes.
+    ///
+    /// Returns `nil` if there are no bands, or one is damaged. Then one lane decodes the image and reports the damage.
     ///
     /// - Throws: `ImageError`, `CancellationError`.
     private func decode(in parallel: JPEGParallelDecode, options: DecodeOptions) throws -> DecodedImage? {
@@ -165,17 +165,17 @@ struct EncodedJPEG: EncodedImage {
         }
     }
 
-    /// The bytes of memory that a lane takes that decodes bands of the image; `nil` where that is one lane's work.
+    /// Returns the memory in bytes of a lane that decodes bands of the image; `nil` if the image is not divided.
     func bandByteCount(options: DecodeOptions) -> Int? {
         let segments = self.segments
         guard segments.restartInterval > 0, !segments.hasScans, !segments.isArithmetic,
             segments.width * segments.height >= JPEGBands.smallestPixelCount, options.frame == 0
         else { return nil }
-        // And the rows above a band, which are thrown away.
+        // Include the rows above a band, which are discarded.
         return segments.codecByteCount + self.ownEntropyByteCount + segments.width * 3 * 32
     }
 
-    /// The bands of the image; `nil` where there are none.
+    /// Returns the bands of the image; `nil` if it cannot be divided.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func bands(options: DecodeOptions, pixelsPerBand: Int = JPEGBands.pixelsPerBand) throws -> JPEGBands? {
@@ -190,7 +190,7 @@ struct EncodedJPEG: EncodedImage {
         )
     }
 
-    /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.
+    /// The memory of Tintype's entropy decoder: its window, and the usual two tables of each kind.
     private var ownEntropyByteCount: Int {
         let isWanted = !self.segments.hasScans && self.shortcuts.wantsOwnEntropy(ofFile: self.data.count)
         return isWanted ? 96 << 10 : 0

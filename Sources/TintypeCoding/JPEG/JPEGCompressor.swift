@@ -3,13 +3,13 @@ import FoundationEssentials
 import Glibc
 import TintypeImage
 
-/// One encoder of libjpeg; freed with the object.
+/// One encoder of libjpeg, which is freed with the object.
 final class JPEGCompressor {
     /// The longest side that the library can store (JPEG_MAX_DIMENSION).
     private static let maximumSide = 65_500
-    /// The quality from which colour is stored in full.
+    /// The lowest quality at which colour is stored in full resolution.
     private static let fullColorQuality = 90
-    /// Rows between two looks at the cancellation.
+    /// The rows between two checks for cancellation.
     private static let rowsAtOnce = 64
 
     private let handle: OpaquePointer
@@ -23,10 +23,10 @@ final class JPEGCompressor {
         cjpeg_encoder_free(self.handle)
     }
 
-    /// The bytes of memory that an encode of the worst image takes.
+    /// Returns the memory in bytes that an encode of the worst image takes.
     ///
-    /// Noise of two values takes 0.75 bytes a sample at quality 80, and 1.9 at 100; the buffer for them grows by doubling.
-    /// Passes over the coefficients need all of them, of two bytes each.
+    /// Noise of two values takes 0.75 bytes a sample at quality 80, and 1.9 at 100. The output buffer grows by
+    /// doubling. Passes over the coefficients need all of them in memory, two bytes each.
     static func byteCount(of layout: PixelLayout, options: EncodeOptions) -> Int {
         let quality = min(max(options.quality, 1), 100)
         let steps = Self.subsampling(options.chromaSubsampling, quality: quality)
@@ -37,14 +37,14 @@ final class JPEGCompressor {
         let written = (samples / (130 - quality)).saturatingMultiplied(by: 66)
         let file = options.maximumByteCount.map { min(written, max(0, $0)) } ?? written
         let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
-        // The buffer begins with a quarter byte a pixel. The best file so far stays while another is tried.
+        // The buffer begins with a quarter byte a pixel. The best file so far stays while another one is encoded.
         return file.saturatingMultiplied(by: options.maximumByteCount == nil ? 2 : 3)
             .saturatingAdded(to: layout.pixelCount / 4)
             .saturatingAdded(to: holdsCoefficients ? samples.saturatingMultiplied(by: 2) : 0)
             .saturatingAdded(to: layout.width.saturatingMultiplied(by: layout.format.hasAlpha ? 384 : 192) + 128 << 10)
     }
 
-    /// Encodes upright pixels; alpha is laid over the background.
+    /// Encodes upright pixels, and blends transparent ones over the background.
     func compress(_ pixels: PixelBuffer, options: EncodeOptions) throws -> Data {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {
             throw CodingError.notEncoded(
@@ -87,8 +87,8 @@ final class JPEGCompressor {
             components: pixels.format == .gray8 ? 1 : 3,
             quality: CInt(quality),
             is_progressive: options.isProgressive,
-            // Tables of its own make an image some percent smaller and take a second pass: worth it for a
-            // limit, where they buy quality.
+            // Optimised tables make a file some percent smaller and need a second pass. With a byte limit that pays
+            // off, because the saved bytes allow a higher quality.
             has_own_tables: limit < .max,
             restart_interval: 0,
             horizontal_subsampling: steps.across,
@@ -173,7 +173,7 @@ final class JPEGCompressor {
 }
 
 extension Color {
-    /// Lays `count` pixels with alpha over the colour.
+    /// Blends `count` pixels with alpha over the colour.
     fileprivate func flatten(
         _ source: UnsafeRawBufferPointer,
         to target: UnsafeMutableRawBufferPointer,
@@ -205,12 +205,14 @@ struct JPEGSegments {
         let content: Data
     }
 
-    /// What a segment can hold: its length has two bytes and counts itself.
+    /// The most bytes that a segment can hold: its length has two bytes and includes them.
     private static let maximumByteCount = 65_533
 
     let all: [Segment]
 
-    /// - Throws: `CodingError.Code.encodingFailed` when a block is too large for the format.
+    /// Builds the segments.
+    ///
+    /// - Throws: `CodingError.Code.encodingFailed` if a block is too large for the format.
     init(_ metadata: EncodeOptions.Metadata) throws(CodingError) {
         var all: [Segment] = []
         if let exif = metadata.exif {

@@ -2,34 +2,36 @@ import CJPEG
 import FoundationEssentials
 import TintypeImage
 
-/// One decoder of libjpeg; freed with the object.
+/// One decoder of libjpeg, which is freed with the object.
 ///
-/// Used by one thread at a time. Input is lent to it. A call that returns `false` has used the loan up as far as it could; what
-/// it left, and what follows, is to be lent next.
+/// Use it on one thread at a time. The caller lends it input. A call that returns `false` has used the input as far as
+/// possible. Next the caller must lend the unread bytes, followed by new ones.
 final class JPEGDecompressor {
-    /// More scans than this cost time for nothing; libjpeg-turbo's own limit in TurboJPEG.
+    /// The most scans of a file, which is also the limit in TurboJPEG.
+    ///
+    /// More scans only cost time.
     static let maximumScanCount = 500
-    /// Rows that are asked for at once, at most.
+    /// The most rows to read at once.
     private static let rowsAtOnce = 64
-    /// Rows of blocks that are taken in at once.
+    /// The rows of blocks to consume at once.
     private static let blockRowsAtOnce = 32
 
     private let handle: OpaquePointer
     private let work: ReportedWork
     private let color: JPEGColor
-    /// The size and format of the rows; set by ``start(divisor:)``.
+    /// The size and format of the rows; set by ``start(_:divisor:scan:)``.
     private(set) var layout: PixelLayout?
-    /// Whether the image is put together from several scans.
+    /// Whether the image consists of several scans.
     private(set) var hasScans = false
-    /// The rows that were given out, of the present output.
+    /// The rows of the present output that were returned.
     private(set) var rowCount = 0
     private var divisor = 1
     private var inks: [UInt8] = []
 
-    /// Creates a decoder of samples that become RGB as `color` says.
+    /// Creates a decoder that converts samples to RGB with `color`.
     init(color: JPEGColor, work: DecodeWork) throws(CodingError) {
         let work = ReportedWork(work)
-        // The decoder calls back with the object, which lives longer: it goes away after `deinit`.
+        // Safe: the callback's context is freed after `deinit`, so it outlives the handle.
         let context = Unmanaged.passUnretained(work).toOpaque()
         guard let handle = cjpeg_decoder_create(JPEGWork.prices, JPEGWork.count, context) else {
             throw .outOfMemory(.jpeg)
@@ -43,15 +45,17 @@ final class JPEGDecompressor {
         cjpeg_decoder_free(self.handle)
     }
 
-    /// Lends the bytes that follow the used ones; they must stay where they are until the next loan.
+    /// Lends the bytes that follow the used ones, which must stay in place until the next loan.
     ///
-    /// Bytes that are complete end with the image, or too early.
+    /// `isComplete` says that no more bytes will follow.
     func lend(_ bytes: UnsafeRawBufferPointer, isComplete: Bool) {
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         cjpeg_decoder_lend(self.handle, start, bytes.count, isComplete)
     }
 
-    /// Leaves `scans` of what was lent out, before any of it is read; it must be complete.
+    /// Skips `scans` of the input.
+    ///
+    /// Call it before any input is read; the input must be complete.
     ///
     /// - Throws: `CodingError`.
     func leaveOut(_ scans: [Range<Int>]) throws(CodingError) {
@@ -60,47 +64,48 @@ final class JPEGDecompressor {
         guard cjpeg_decoder_leave_out(self.handle, ranges, ranges.count) else { throw .outOfMemory(.jpeg) }
     }
 
-    /// Lets the entropy decoder of our own read the Huffman codes of what was lent, if that is complete, and of `smallest`
-    /// bytes or more from the first scan on.
+    /// Lets Tintype's entropy decoder read the Huffman codes if the input is complete and the scan has `smallest` bytes
+    /// or more.
     func allowOwnEntropy(smallest: Int) {
         cjpeg_decoder_allow_own_entropy(self.handle, smallest)
     }
 
-    /// Whether the entropy decoder of our own reads the Huffman codes.
+    /// Whether Tintype's own entropy decoder reads the Huffman codes.
     var usesOwnEntropy: Bool { cjpeg_decoder_has_own_entropy(self.handle) }
-    /// The lent bytes that are still to be used.
+    /// The number of lent bytes that are not used yet.
     var unreadCount: Int { cjpeg_decoder_unread(self.handle) }
-    /// The scans that are there whole.
+    /// The number of complete scans.
     var completedScanCount: Int { Int(cjpeg_decoder_completed_scans(self.handle)) }
-    /// Where the last whole scan ended, from the start of the loan.
+    /// The offset from the start of the loan at which the last complete scan ended.
     var completedOffset: Int { cjpeg_decoder_completed_offset(self.handle) }
-    /// Whether the input ended before the image did; of an image in one scan this is known at its last row.
+    /// Whether the input ended before the image did; for an image in one scan it is known at the last row.
     var endIsMissing: Bool { cjpeg_decoder_end_is_missing(self.handle) }
-    /// The damage that was found so far.
+    /// The damage found so far.
     var damage: ImageDamage { ImageDamage(cjpegDamage: cjpeg_decoder_damage(self.handle)) }
-    /// Whether all rows of the present output were given out.
+    /// Whether all rows of the present output were returned.
     var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 
     /// A part of a scan that begins behind a restart marker.
     struct RestartedScan {
-        /// What follows the marker; they must stay where they are.
+        /// The bytes behind the marker, which must stay in place.
         let bytes: UnsafeRawBufferPointer
-        /// The markers up to there.
+        /// The number of restart markers up to there.
         let restartCount: Int
     }
 
-    /// Looks for the marker that ends an image in one scan, and uses up the loan until there; `false` while it, or a row, is
-    /// missing.
+    /// Consumes input up to the end marker of an image in one scan.
+    ///
+    /// Returns `false` if the marker or a row is missing.
     func findEnd() -> Bool { cjpeg_decoder_find_end(self.handle) }
 
-    /// Reads up to the first scan and begins to decode to a `divisor`-th (1, 2, 4 or 8) of the size.
+    /// Reads up to the first scan and begins to decode to a `divisor`-th of the size.
     ///
     /// - Parameters:
-    ///   - header: What the header says.
-    ///   - divisor: By how much both sides are divided.
-    ///   - scan: What is decoded, where only the header was lent.
-    /// - Returns: `false` where input is missing.
-    /// - Throws: `CodingError`, also for an image of another size than the header said.
+    ///   - header: The parsed header of the file.
+    ///   - divisor: The divisor of both sides: 1, 2, 4 or 8.
+    ///   - scan: The part of the scan to decode if the caller lent only the header; `nil` by default.
+    /// - Returns: `false` if input is missing.
+    /// - Throws: `CodingError`, also if the image has another size than the header declared.
     func start(_ header: JPEGHeader, divisor: Int, scan: RestartedScan? = nil) throws -> Bool {
         var picture = cjpeg_picture()
         guard try self.check(cjpeg_decoder_read_header(self.handle, &picture)) else { return false }
@@ -135,9 +140,9 @@ final class JPEGDecompressor {
         return true
     }
 
-    /// Takes in the scans of an image that has several, as far as there is input.
+    /// Consumes the scans of an image that has several, as far as input is available.
     ///
-    /// - Returns: Whether the last scan is there.
+    /// - Returns: Whether the last scan is complete.
     func readScans() throws -> Bool {
         while true {
             switch cjpeg_decoder_consume(self.handle, CInt(Self.blockRowsAtOnce)) {
@@ -149,22 +154,22 @@ final class JPEGDecompressor {
         }
     }
 
-    /// Begins to give out the rows of an image with scans, as far as they are known.
+    /// Begins to output the rows of an image with scans, as far as they are decoded.
     func beginOutput() throws {
         self.rowCount = 0
         _ = try self.check(cjpeg_decoder_begin_output(self.handle))
     }
 
-    /// Ends what ``beginOutput()`` began, so that scans can be taken in again.
+    /// Ends the output that ``beginOutput()`` began, so that more scans can be consumed.
     func endOutput() throws {
         _ = try self.check(cjpeg_decoder_end_output(self.handle))
     }
 
-    /// Gives out up to `count` rows of ``layout`` to `rows`, fewer where input is missing.
+    /// Reads up to `count` rows of ``layout`` into `rows`, fewer if input is missing.
     ///
-    /// Their work counts as the decoder's own, or as `work`.
+    /// The method counts the work on `work`, by default on the decoder's own counter.
     ///
-    /// - Returns: How many were given out.
+    /// - Returns: The number of rows read.
     func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int, work: DecodeWork? = nil) throws -> Int {
         guard let plane = self.layout?.planes.first else { return 0 }
         let start = self.rowCount
@@ -177,7 +182,7 @@ final class JPEGDecompressor {
             let here = UnsafeMutableRawBufferPointer(rebasing: rows[((self.rowCount - start) * plane.bytesPerRow)...])
             let given = try self.readFewRows(into: here, plane, count: wanted)
             self.rowCount += given
-            // Afterwards: where input is missing, they are asked for again and again.
+            // Count afterwards: if input is missing, the same rows are requested again later.
             let units = given * plane.width * self.unitsPerPixel
             try (work ?? self.work.work).count(units)
             if given < wanted { break }
@@ -185,7 +190,7 @@ final class JPEGDecompressor {
         return self.rowCount - start
     }
 
-    /// The work of a pixel that is given out: of the samples that it is made from, and of the conversion of inks.
+    /// The work of an output pixel: the samples that it is made from, and the conversion of inks.
     var unitsPerPixel: Int {
         (self.divisor == 1 ? 1 : self.divisor * self.divisor / 4) + (self.inks.isEmpty ? 0 : self.color.unitsPerPixel)
     }
@@ -220,7 +225,7 @@ final class JPEGDecompressor {
         return Int(written)
     }
 
-    /// Whether the call is done; `false` when it needs more input.
+    /// Returns whether the call is done; `false` if it needs more input.
     private func check(_ status: cjpeg_status) throws -> Bool {
         switch status {
         case .done, .paused: return true
@@ -235,20 +240,20 @@ final class JPEGDecompressor {
         case .memory: return .outOfMemory(.jpeg)
         case .unsupported: return JPEGHeader.unsupported("something that libjpeg lacks (\(reason))")
         case .scans: return .corrupt(.jpeg, "it has more than \(Self.maximumScanCount) scans")
-        // Where the end is missing, what comes last is cut, and looks like damage.
+        // If the end is missing, the last data is cut and looks damaged.
         default: return self.endIsMissing ? .truncated(.jpeg) : .corrupt(.jpeg, reason)
         }
     }
 }
 
-/// How the four samples of a CMYK or YCCK image become RGB.
+/// Converts the four samples of a CMYK or YCCK image to RGB.
 ///
-/// They say how much light is left, as Adobe's programs store them, whether or not there is an Adobe marker:
-/// so libvips, Pillow and browsers take them.
+/// The samples say how much light is left, as Adobe's programs store them, whether or not there is an Adobe marker.
+/// libvips, Pillow and browsers read them in the same way.
 struct JPEGColor {
     private let converter: ColorTransform?
 
-    /// The conversion for an image: by its profile where it has one and the options want it.
+    /// Creates the conversion for an image: by its profile if it has one and the options want it.
     init(_ header: JPEGHeader, _ handling: ColorHandling) {
         guard header.components.count == 4, case .convert(let intent) = handling, let profile = header.colorProfile
         else {
@@ -258,7 +263,7 @@ struct JPEGColor {
         self.converter = ColorConverter.shared.transform(of: .inks, profile, intent: intent)
     }
 
-    /// The work of a pixel: by a profile it is interpolated between the points of a grid of four dimensions.
+    /// The work of a pixel: a profile interpolates between the points of a grid of four dimensions.
     var unitsPerPixel: Int { self.converter == nil ? 1 : 8 }
 
     /// Converts a row of `inks` to the start of `pixels`.
@@ -269,7 +274,7 @@ struct JPEGColor {
             converter.convert(inks, to: pixels, count: count)
             return
         }
-        // Without a profile inks are taken as filters: each lets through its share of the light.
+        // Without a profile, treat each ink as a filter that lets through its share of the light.
         for column in 0..<count {
             let key = UInt32(inks[column * 4 + 3])
             for channel in 0..<3 {
@@ -281,16 +286,16 @@ struct JPEGColor {
 }
 
 extension ImageDamage {
-    /// The damage that `cjpeg_damage` names.
+    /// Creates the damage that `cjpeg_damage` flags name.
     init(cjpegDamage: CUnsignedInt) {
         self.init(rawValue: UInt8(truncatingIfNeeded: cjpegDamage))
     }
 }
 
-/// What libjpeg's work costs.
+/// The work of libjpeg's operations.
 ///
-/// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
-/// decides on each of them. A restart looks for a marker and begins the tables anew.
+/// A scan visits all coefficients but leaves most of them unchanged, so each counts a quarter of a pixel. Arithmetic
+/// coding decides on each of them. A restart finds a marker and resets the tables.
 enum JPEGWork {
     static let unitsPerBlock = 16
     static let unitsPerArithmeticBlock = 64
@@ -303,7 +308,7 @@ enum JPEGWork {
         restart: CInt(JPEGWork.unitsPerRestart)
     )
 
-    /// What the library calls, with a ``ReportedWork`` as its context.
+    /// The callback of the library, whose context is a ``ReportedWork``.
     static let count: cjpeg_count = { context, units in
         Unmanaged<ReportedWork>.fromOpaque(context).takeUnretainedValue().count(Int(units))
     }
@@ -312,16 +317,16 @@ enum JPEGWork {
 // MARK: Scale
 
 extension JPEGHeader {
-    /// The largest of 1, 2, 4 and 8 that leaves at least the sufficient size when the sides are divided by it.
+    /// Returns the largest of 1, 2, 4 and 8 by which the sides can be divided and still have the sufficient size.
     ///
-    /// The steps between them exist too, but only these have SIMD code.
+    /// libjpeg has steps between them, but no SIMD code for these.
     func divisor(for sufficientSize: PixelSize?) -> Int {
         guard let size = sufficientSize, size.width > 0, size.height > 0 else { return 1 }
         let shrink = min(self.width / size.width, self.height / size.height)
         return [8, 4, 2].first { $0 <= shrink } ?? 1
     }
 
-    /// Pixels decoded to a `divisor`-th, with what is known about them.
+    /// Returns an image of pixels decoded to a `divisor`-th, with its orientation and exact size.
     func decodedImage(_ pixels: PixelBuffer, divisor: Int, damage: ImageDamage = []) -> DecodedImage {
         DecodedImage(
             Image(pixels: pixels, orientation: self.orientation ?? .up, sourceFormat: .jpeg, damage: damage),

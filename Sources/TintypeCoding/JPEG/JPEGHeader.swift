@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import TintypeImage
 
-/// What the marker segments of a JPEG say, up to its first scan.
+/// The content of the marker segments of a JPEG, up to its first scan.
 ///
 /// Sources: ITU-T T.81 annex B; Exif 2.32 section 4.7; ICC.1 annex B.4.
 struct JPEGHeader {
@@ -16,7 +16,7 @@ struct JPEGHeader {
         case arithmeticProgressive = 0xCA
     }
 
-    /// How often a component is sampled within a block of the image, across and down.
+    /// How often a component is sampled in a block of the image, horizontally and vertically.
     struct Sampling {
         let identifier: UInt8
         let horizontal: Int
@@ -28,11 +28,11 @@ struct JPEGHeader {
     private(set) var height = 0
     private(set) var precision = 8
     private(set) var components: [Sampling] = []
-    /// How many blocks of the image (MCUs) lie between two restart markers; 0 where there are none.
+    /// The blocks of the image (MCUs) between two restart markers; 0 if the file has no restart markers.
     private(set) var restartInterval = 0
-    /// The turn that the EXIF blocks ask for.
+    /// The orientation in the EXIF blocks; `nil` if they do not have it.
     private(set) var orientation: Orientation?
-    /// The components of the first scan; fewer than all mean that there are more scans.
+    /// The components of the first scan; if they are not all, there are more scans.
     private(set) var firstScanComponentCount = 0
     private var profileParts: [Int: Data] = [:]
     private var profilePartCount = 0
@@ -48,19 +48,19 @@ struct JPEGHeader {
         self = parser.header
     }
 
-    /// Whether the image is put together from several scans, and held as coefficients until then.
+    /// Whether the image consists of several scans, and is held as coefficients until the last one.
     var hasScans: Bool {
         self.process == .progressive || self.process == .arithmeticProgressive
             || self.firstScanComponentCount < self.components.count
     }
 
-    /// Whether the entropy coding is arithmetic, which the library can't interrupt.
+    /// Whether the entropy coding is arithmetic, which the library cannot suspend.
     var isArithmetic: Bool { self.process == .arithmetic || self.process == .arithmeticProgressive }
 
-    /// The ICC profile, put together from its parts; `nil` unless all parts are there.
+    /// The ICC profile, joined from its parts; `nil` unless all parts are present.
     ///
-    /// Also `nil` where the image has inks and the profile is for something else: it says nothing of them, and
-    /// converting what they are mixed to by it would be wrong, and take the memory of another image.
+    /// Also `nil` if the image has inks and the profile is not for inks. Applying it to the RGB made from the inks
+    /// would be wrong, and would take the memory of another image.
     var colorProfile: Data? {
         guard let profile = self.joinedProfile else { return nil }
         // The colour space of the data (ICC.1:2022, 7.2.6).
@@ -78,17 +78,18 @@ struct JPEGHeader {
         return profile
     }
 
-    /// The bytes that the library holds while it decodes: strips of rows, and all coefficients, of two bytes each,
-    /// where there are several scans.
+    /// The memory in bytes that the library takes to decode.
+    ///
+    /// It holds strips of rows and, if there are several scans, all coefficients of two bytes each.
     var codecByteCount: Int {
-        // Inks are taken out in strips of their own.
+        // Inks are read in strips of their own.
         let bytesPerColumn = self.components.count * 12 + (self.components.count == 4 ? 4 * 64 : 0)
         let strips = self.width * bytesPerColumn + 128 << 10
         guard self.hasScans else { return strips }
         return strips + self.components.reduce(0) { $0 + self.blockCount(of: $1) * 128 }
     }
 
-    /// The blocks of 64 samples that a component has: the image is padded to whole blocks of all components.
+    /// Returns the number of blocks of 64 samples of a component, with the padding to whole blocks of all components.
     func blockCount(of component: Sampling) -> Int {
         let across = self.components.map(\.horizontal).max() ?? 1
         let down = self.components.map(\.vertical).max() ?? 1
@@ -97,7 +98,7 @@ struct JPEGHeader {
         return columns * component.horizontal * rows * component.vertical
     }
 
-    /// The header as all coders give it.
+    /// The header in the form that all coders share.
     var imageHeader: ImageHeader {
         var header = ImageHeader(format: .jpeg, pixelWidth: self.width, pixelHeight: self.height)
         header.bitDepth = self.precision
@@ -108,7 +109,7 @@ struct JPEGHeader {
 
     // MARK: Segments
 
-    /// Takes in the content of one segment.
+    /// Reads the content of one segment.
     mutating func read(_ segment: Data, marker: UInt8) throws(CodingError) {
         switch marker {
         case 0xC4, 0xC8, 0xCC: break
@@ -116,7 +117,7 @@ struct JPEGHeader {
         case 0xDA: self.firstScanComponentCount = segment.byte(at: 0).map { Int($0) } ?? 0
         case 0xDD: self.restartInterval = segment.uint16(at: 0) ?? 0
         case 0xE1 where segment.has("Exif\0\0", at: 0):
-            // The first block that can be read counts: editors append older copies.
+            // The first readable block counts, because editors append older copies.
             if self.orientation == nil { self.orientation = EXIF.orientation(in: segment) }
         case 0xE2 where segment.has("ICC_PROFILE\0", at: 0): self.readProfilePart(segment)
         default: break
@@ -165,7 +166,7 @@ struct JPEGHeader {
         }
     }
 
-    /// The file is in order, but nothing here reads it.
+    /// Returns the error for a valid file that this coder cannot read.
     static func unsupported(_ what: String) -> CodingError {
         CodingError(
             code: .unsupportedFeature,
@@ -178,22 +179,26 @@ struct JPEGHeader {
 
 /// Reads the segments of a JPEG as they arrive, up to its first scan.
 ///
-/// Source: ITU-T T.81, B.1.1. Bytes between segments that are no marker are skipped, as decoders do.
+/// Source: ITU-T T.81, B.1.1. Bytes between segments that are not markers are skipped, as other decoders do.
 struct JPEGHeaderParser {
-    /// What the segments said so far.
+    /// The content of the segments so far.
     private(set) var header = JPEGHeader()
-    /// The work of a segment, which is looked at and left: of a few bytes as much as of many.
+    /// The work of a segment, which hardly depends on its length.
     private static let unitsPerSegment = 16
 
-    /// The bytes between segments that are skipped in one step.
+    /// The most bytes between segments to skip in one step.
     private static let bytesPerStep = 1 << 16
 
     /// The first byte that was not parsed yet.
     private var offset = 0
     private var isAtEnd = false
 
-    /// Parses what has come since the last call, and lets `look` see it; `data` is everything from the first byte on.
+    /// Parses the segments that have arrived since the last call, and passes each to `look`.
     ///
+    /// - Parameters:
+    ///   - data: All bytes from the first one on.
+    ///   - work: The counter of the decode's work.
+    ///   - look: Receives each complete segment; does nothing by default.
     /// - Returns: Whether the first scan was reached.
     /// - Throws: `CodingError`, `CancellationError`.
     mutating func parse(
@@ -220,7 +225,7 @@ struct JPEGHeaderParser {
                 continue
             }
             guard var length = data.uint16(at: start) else { return false }
-            // Decoders skip a comment or an application's segment that is too short to hold its own length.
+            // Decoders skip a comment or application segment that is too short to hold its own length.
             if length < 2, marker == 0xFE || (0xE0...0xEF).contains(marker) { length = 2 }
             guard length >= 2 else { throw CodingError.corrupt(.jpeg, "a segment has no length") }
             guard start + length <= data.count else { return false }
@@ -236,20 +241,20 @@ struct JPEGHeaderParser {
         return false
     }
 
-    /// Why a file that holds only `data` has no first scan.
+    /// Returns the error for a file that consists of `data` and has no first scan.
     func missingEnd(of data: Data) -> CodingError {
         if !self.isAtEnd { return .truncated(.jpeg) }
         return .corrupt(.jpeg, self.header.width > 0 ? "it has no scan" : "it has no frame header")
     }
 
-    /// The next marker and where its segment begins; bytes before it will not be looked at again.
+    /// Returns the next marker and where its segment begins, and never visits earlier bytes again.
     private mutating func nextMarker(in data: Data, _ work: DecodeWork) throws -> (marker: UInt8, start: Int)? {
         try data.withUnsafeBytes { bytes in
             while self.offset < bytes.count {
                 let start = self.offset
                 let marker = self.nextMarker(in: bytes, before: min(bytes.count, start + Self.bytesPerStep))
                 if let marker { return (marker, self.offset + 2) }
-                // What stands at the end may be the first byte of a marker.
+                // The last byte may be the first one of a marker.
                 guard self.offset > start else { return nil }
                 try work.count(self.offset - start)
             }
@@ -257,7 +262,7 @@ struct JPEGHeaderParser {
         }
     }
 
-    /// The marker at the offset, which moves to it, or to `end` where there is none before.
+    /// Returns the next marker before `end` and moves the offset to it, or returns `nil` and moves the offset to `end`.
     private mutating func nextMarker(in bytes: UnsafeRawBufferPointer, before end: Int) -> UInt8? {
         while self.offset < end, let base = bytes.baseAddress {
             guard let found = memchr(base + self.offset, 0xFF, end - self.offset) else {
@@ -268,7 +273,7 @@ struct JPEGHeaderParser {
             guard self.offset + 1 < bytes.count else { return nil }
             let marker = bytes[self.offset + 1]
             if marker != 0, marker != 0xFF { return marker }
-            // A filling byte may be the first of a marker.
+            // A fill byte may be the first byte of a marker.
             self.offset += marker == 0xFF ? 1 : 2
         }
         return nil

@@ -2,15 +2,16 @@ import FoundationEssentials
 import Glibc
 import TintypeImage
 
-/// Decodes a JPEG while its bytes arrive: row by row, or scan by scan where it has several.
+/// Decodes a JPEG while its bytes arrive: row by row, or scan by scan if it has several.
 ///
-/// Only what the library has not used yet is kept of the bytes: the head until the first scan is
-/// reached, then less than a block's worth. Arithmetic coding can't be interrupted; such an image
-/// is kept and decoded at the end.
+/// It keeps only the bytes that the library has not used yet: the head until the first scan, then less than a block's
+/// worth. Decoding of arithmetic codes cannot be suspended; such a file is kept and decoded at the end.
 final class JPEGIncrementalDecoder: IncrementalDecoder {
-    /// Bytes that are taken in at once.
+    /// The most bytes to pass to the library at once.
     private static let bytesAtOnce = 128 << 10
-    /// A segment and some blocks: where the library leaves more of what it was lent, it stands before fill bytes.
+    /// The size of a segment and some blocks.
+    ///
+    /// If the library leaves more bytes than this, they contain fill bytes.
     private static let maximumPendingCount = 80 << 10
 
     private let options: DecodeOptions
@@ -51,7 +52,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         guard self.header != nil else { throw self.failure ?? self.parser.missingEnd(of: self.pending) }
         guard let picture = self.picture else {
             if let failure = self.failure { throw failure }
-            // Arithmetic coding.
+            // The file uses arithmetic coding.
             return try EncodedJPEG(self.pending, header, []).decode(options: self.options)
         }
         if let failure = self.failure {
@@ -81,7 +82,8 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         try self.feedStepwise(pending, to: picture)
     }
 
-    /// Lends so few bytes at once that a cancelled decode ends early, however many have come.
+    /// Passes few bytes at a time to the library, so that a cancelled decode ends early however many bytes have
+    /// arrived.
     private func feedStepwise(_ bytes: Data, to picture: JPEGPartialPicture) throws {
         for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
             let step = bytes.slice(from: start, to: start + Self.bytesAtOnce)
@@ -93,15 +95,14 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
     private func feed(_ bytes: Data, isComplete: Bool, to picture: JPEGPartialPicture) throws {
         let input = self.pending.isEmpty ? bytes : self.pending + bytes
         let used = try input.withUnsafeBytes { try picture.read($0, isComplete: isComplete) }
-        // A copy, so that the rest does not keep all bytes alive.
+        // Copy the rest, so that it does not keep all bytes alive.
         self.pending = used == input.count ? Data() : Data(input.dropFirst(used))
         if self.pending.count > Self.maximumPendingCount { self.dropFillBytes() }
     }
 
-    /// Leaves one of each row of fill bytes, which have no meaning but one: the library would go over all of them
-    /// again each time more bytes come.
+    /// Reduces each run of fill bytes to one byte, which has the same meaning.
     ///
-    /// Source: ITU-T T.81, B.1.1.2.
+    /// Otherwise the library would scan the whole run again each time more bytes arrive. Source: ITU-T T.81, B.1.1.2.
     private func dropFillBytes() {
         var last: UInt8 = 0
         self.pending.removeAll { byte in
@@ -115,19 +116,19 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// An image of which a part has arrived: the first rows, or the first scans.
+/// A partly decoded image: its first rows, or its first scans.
 final class JPEGPartialPicture {
     private let header: JPEGHeader
-    /// By how much both sides are divided.
+    /// The divisor of both sides.
     let divisor: Int
     private let allowsTruncated: Bool
     private let decompressor: JPEGDecompressor
     private let work: DecodeWork
-    /// Counts previews apart: they must not use up what the image itself needs.
+    /// Counts previews separately, so that they do not use up the budget of the image itself.
     ///
-    /// How many there are is not its affair.
+    /// It does not limit the number of previews.
     let previewWork = DecodeWork(.none, format: .jpeg)
-    /// The rows of an image without scans, black from where they end; `nil` until the first one.
+    /// The rows of an image without scans, black below the last decoded row; `nil` until the first row.
     private var rows: UnsafeMutableRawBufferPointer?
     private var isStarted = false
     private var isComplete = false
@@ -148,14 +149,14 @@ final class JPEGPartialPicture {
         free(self.rows?.baseAddress)
     }
 
-    /// Whether there are rows to show although reading failed.
+    /// Whether there are decoded rows to show although reading failed.
     var hasRows: Bool { self.rows != nil && self.decompressor.rowCount > 0 }
 
-    /// Decodes as far as `bytes` go, which follow those used before.
+    /// Decodes as far as `bytes` go, which follow the used ones of the previous call.
     ///
-    /// - Returns: How many of them are used up.
+    /// - Returns: The number of bytes used.
     func read(_ bytes: UnsafeRawBufferPointer, isComplete: Bool) throws -> Int {
-        // What follows the image is not looked at.
+        // Ignore bytes behind the image.
         guard !self.isComplete else { return bytes.count }
         self.decompressor.lend(bytes, isComplete: isComplete)
         defer { self.decompressor.lend(UnsafeRawBufferPointer(start: nil, count: 0), isComplete: false) }
@@ -172,12 +173,12 @@ final class JPEGPartialPicture {
         return self.isComplete ? bytes.count : bytes.count - self.decompressor.unreadCount
     }
 
-    /// The damage that was found so far.
+    /// The damage found so far.
     var damage: ImageDamage {
         self.isComplete ? self.decompressor.damage : self.decompressor.damage.union(.missingData)
     }
 
-    /// What a decode of scans takes to give out the rows.
+    /// The work of producing the rows of an image with several scans.
     var outputUnits: Int {
         guard self.decompressor.hasScans, let layout = self.decompressor.layout else { return 0 }
         return layout.width * layout.height * self.decompressor.unitsPerPixel
@@ -185,8 +186,8 @@ final class JPEGPartialPicture {
 
     /// The work of a preview.
     ///
-    /// Of scans it gives out the whole image, smoothed, which takes 1.6 times as long (libjpeg-turbo 2.1). Ten scans may
-    /// be worth less than that together.
+    /// For an image with scans the library produces all rows, smoothed, which takes 1.6 times as long (libjpeg-turbo
+    /// 2.1). Ten scans together may be less work than that.
     var previewUnits: Int {
         guard self.isStarted, let layout = self.decompressor.layout else { return 0 }
         return self.decompressor.hasScans
@@ -195,7 +196,7 @@ final class JPEGPartialPicture {
 
     private var smoothingUnits: Int { self.outputUnits / 5 * 3 }
 
-    /// What is known, or `nil` when nothing was added since the last call.
+    /// Returns the decoded part of the image, or `nil` if nothing was added since the last call.
     func preview() throws -> PixelBuffer? {
         guard self.isStarted else { return nil }
         if self.decompressor.hasScans {
@@ -208,7 +209,9 @@ final class JPEGPartialPicture {
         return try self.copyOfRows(self.previewWork)
     }
 
-    /// All that is known at the end.
+    /// Returns the decoded image at the end.
+    ///
+    /// - Throws: `CodingError.Code.truncated` if a part is missing that the options require.
     func pixels() throws -> PixelBuffer {
         if !self.allowsTruncated, self.decompressor.endIsMissing || !self.isComplete {
             throw CodingError.truncated(.jpeg)
@@ -246,7 +249,7 @@ final class JPEGPartialPicture {
         _ = try self.decompressor.readRows(into: rest, count: layout.height - self.decompressor.rowCount)
     }
 
-    /// Zeroed memory that the system only provides as it is written.
+    /// Allocates zeroed memory, whose pages the system provides only when they are written.
     private func makeRows(_ layout: PixelLayout) throws(CodingError) -> UnsafeMutableRawBufferPointer {
         guard let base = calloc(layout.byteCount, 1) else { throw .outOfMemory(.jpeg) }
         let rows = UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount)

@@ -1,24 +1,25 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The segments of a JPEG that say how its image was taken; of several of a kind the first that can be read.
+/// The segments of a JPEG that hold metadata; of each kind the first readable one.
 ///
-/// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; Photoshop file formats, image resources.
+/// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; Photoshop file formats, image
+/// resources.
 struct JPEGMetadataBlocks {
     private static let packetName = "http://ns.adobe.com/xap/1.0/\0" as StaticString
     private static let resourcesName = "Photoshop 3.0\0" as StaticString
-    /// IPTC-NAA, of the numbers of resources.
+    /// The number of the IPTC-NAA resource.
     private static let recordsNumber = 0x0404
 
     private var exif: Data?
     private var xmp: Data?
     private var density: PixelDensity?
-    /// The resources, which may go on in the next segment.
+    /// The resources, which may continue in the next segment.
     private var resources = Data()
 
     init() {}
 
-    /// Takes in the content of one segment.
+    /// Reads the content of one segment.
     mutating func read(_ segment: Data, marker: UInt8) {
         switch marker {
         case 0xE0 where segment.has("JFIF\0", at: 0):
@@ -45,7 +46,7 @@ struct JPEGMetadataBlocks {
         )
     }
 
-    /// Without a unit the numbers are the shape of a pixel.
+    /// Returns the pixel density; `nil` without a unit, because the numbers then give only the shape of a pixel.
     private static func density(_ segment: Data) -> PixelDensity? {
         guard let unit = segment.byte(at: 7), unit == 1 || unit == 2, let horizontal = segment.uint16(at: 8),
             let vertical = segment.uint16(at: 10)
@@ -57,7 +58,9 @@ struct JPEGMetadataBlocks {
         )
     }
 
-    /// A resource has a signature, a number, a name and its content, the last two padded to an even size.
+    /// Returns the IPTC records.
+    ///
+    /// A resource has a signature, a number, a name and its content; the last two are padded to an even size.
     private static func records(in resources: Data) -> Data? {
         var offset = 0
         while resources.has("8BIM", at: offset), let number = resources.uint16(at: offset + 4),

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import TintypeImage
 
-/// What becomes of the segments of a JPEG that is changed without loss.
+/// Edits the segments of a JPEG that is changed without loss.
 ///
-/// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; ICC.1 annex B.4; Photoshop file formats, image
-/// resources; CIPA DC-007 (multi-image format).
+/// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; ICC.1 annex B.4; Photoshop file
+/// formats, image resources; CIPA DC-007 (multi-image format).
 struct JPEGMetadataEditing {
-    /// What a segment holds.
+    /// The kinds of segments.
     private enum Kind {
         case jfif
         case jfifExtension
@@ -39,9 +39,9 @@ struct JPEGMetadataEditing {
 
     private static let packetName = "http://ns.adobe.com/xap/1.0/\0" as StaticString
     private static let resourcesName = "Photoshop 3.0\0" as StaticString
-    /// The content of a JFIF segment without a thumbnail.
+    /// The size of a JFIF segment without a thumbnail.
     private static let jfifByteCount = 14
-    /// What a segment can hold.
+    /// The most bytes that a segment can hold.
     private static let maximumByteCount = 65_533
 
     private let transform: JPEGTransform
@@ -64,18 +64,18 @@ struct JPEGMetadataEditing {
         self.isRecoded = isRecoded
     }
 
-    /// Whether a file whose coefficients stay has nothing to lose.
+    /// Whether all segments stay as they are, if the coefficients do.
     var keepsAll: Bool { self.transform.metadata == .all && self.transform.keepsColorProfile && self.isUpright }
 
-    /// Whether what the file says of a turn stays right.
+    /// Whether the stored orientation stays right.
     private var isUpright: Bool { !self.transform.turnsUpright || (self.header.orientation ?? .up) == .up }
 
-    /// The turn that the result still needs.
+    /// The orientation of the result.
     private var orientation: Orientation { self.transform.turnsUpright ? .up : self.header.orientation ?? .up }
 
-    /// The segments of the result, but those that its coder writes itself.
+    /// Returns the segments of the result, except the ones that its coder writes itself.
     ///
-    /// - Throws: `CodingError` when a block is too large for the format.
+    /// - Throws: `CodingError` if a block is too large for the format.
     func segments() throws(CodingError) -> [JPEGParts.Segment] {
         switch self.transform.metadata {
         case .all: return self.parts.segments.compactMap { self.kept($0) }
@@ -84,20 +84,20 @@ struct JPEGMetadataEditing {
             let written = try JPEGSegments(self.carriedOver()).all.map {
                 JPEGParts.Segment(marker: UInt8($0.marker), content: Data($0.prefix) + $0.content)
             }
-            // JFIF wants to be the first.
+            // The JFIF segment must be the first.
             kept.insert(contentsOf: written, at: kept.first.map { Kind($0) == .jfif ? 1 : 0 } ?? 0)
             return kept
         }
     }
 
-    /// A segment as it is kept where all are.
+    /// Returns a segment for a result that keeps all metadata; `nil` to remove it.
     private func kept(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
         let changes = self.geometry.changesPicture
         switch Kind(segment) {
         case .jfif: return self.isRecoded ? nil : segment
-        // It has a thumbnail.
+        // The segment holds a thumbnail.
         case .jfifExtension: return changes ? nil : segment
-        // What it says of places in the file is wrong from here on.
+        // Its offsets in the file are no longer right.
         case .pictureDirectory: return nil
         case .colorProfile: return self.transform.keepsColorProfile ? segment : nil
         case .exif where changes || !self.isUpright: return self.editedEXIF(segment)
@@ -109,13 +109,13 @@ struct JPEGMetadataEditing {
             }
         case .extendedXMP: return changes ? nil : segment
         case .resources: return changes ? Self.withoutThumbnails(segment) : segment
-        // Of one component it says nothing.
+        // It describes the colour space, which a single component does not have.
         case .adobe: return self.transform.isGray ? nil : segment
         default: return segment
         }
     }
 
-    /// A segment as it is kept where only what the image needs is.
+    /// Returns a segment for a result that keeps only what the pixels need; `nil` to remove it.
     private func needed(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
         switch Kind(segment) {
         case .jfif where !self.isRecoded && segment.content.count >= Self.jfifByteCount:
@@ -128,7 +128,7 @@ struct JPEGMetadataEditing {
         }
     }
 
-    /// EXIF and XMP as they go over to another file, or what is left of them: the turn that the result still needs.
+    /// Returns the EXIF and XMP to copy, with the orientation of the result.
     private func carriedOver() -> EncodeOptions.Metadata {
         var carried = EncodeOptions.Metadata()
         if self.transform.metadata == .carriedOver {
@@ -153,12 +153,13 @@ struct JPEGMetadataEditing {
             guard editor.removeThumbnail() else { return nil }
             editor.setSize(width: self.geometry.width, height: self.geometry.height)
         }
-        // By the same look as found the orientation by which the image was turned.
+        // Find the orientation in the same way as the reader that found the image's orientation.
         let block = self.transform.turnsUpright ? EXIF.upright(editor.block) : editor.block
         return JPEGParts.Segment(marker: segment.marker, content: block)
     }
 
-    /// The resources but the thumbnails (1033 and 1036); `nil` where they can't be read, as one that goes on in another segment.
+    /// Returns the resources without thumbnails (1033 and 1036); `nil` if they are unreadable or continue in another
+    /// segment.
     private static func withoutThumbnails(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
         let content = segment.content
         var offset = self.resourcesName.utf8CodeUnitCount
@@ -178,23 +179,23 @@ struct JPEGMetadataEditing {
 
     // MARK: Assembly
 
-    /// The file that a coder wrote, with the segments of the result.
+    /// Returns the recoded file with the segments of the result.
     ///
-    /// - Throws: `CodingError` when a block is too large for the format.
+    /// - Throws: `CodingError` if a block is too large for the format.
     func assembled(with recoded: Data) throws -> Data {
         var segments = try self.segments()
         return try recoded.withUnsafeBytes { bytes in
             let parts = try JPEGParts(bytes, work: DecodeWork(.none, format: .jpeg))
             let hasJFIF = self.parts.segments.contains { Kind($0) == .jfif }
             if parts.segments.contains(where: { Kind($0) == .adobe }) { segments.removeAll { Kind($0) == .adobe } }
-            // Cameras write no JFIF segment, as EXIF is to be the first. Where all is kept, it is not needed either.
+            // Cameras write no JFIF segment, because EXIF must come first. If all metadata is kept, do not add one.
             let isWanted = hasJFIF || self.transform.metadata != .all
             let own = parts.segments.compactMap { Kind($0) == .jfif ? (isWanted ? self.turnedJFIF($0) : nil) : $0 }
             return parts.assembled(with: own + segments)
         }
     }
 
-    /// The densities along rows and columns change places as these do.
+    /// Swaps the densities along rows and columns if the turn swaps these.
     private func turnedJFIF(_ segment: JPEGParts.Segment) -> JPEGParts.Segment {
         let content = segment.content
         guard self.geometry.turn.swapsSides, content.count >= Self.jfifByteCount else { return segment }

@@ -2,10 +2,11 @@ import TintypeConcurrency
 
 /// One decode of ``JPEGBands`` on several lanes.
 ///
-/// The lane that the decode belongs to finds the bands, and lends the memory of the image while it decodes them. Other lanes wait for
-/// that, and take bands as well. The first lane waits for the bands of the others, at most for the time of one band.
+/// The first lane finds the bands, and lends the memory of the image while it decodes them. Other lanes wait for that
+/// memory, then decode bands as well. At the end the first lane waits for the others, at most as long as one band
+/// takes.
 final class JPEGParallelDecode: Sendable {
-    /// The longest sleep of a lane that waits for the bands, before it checks whether other work wants it.
+    /// The longest sleep in nanoseconds of a waiting lane, before it checks whether other work wants it.
     private static let longestSleep = 2_000_000
 
     /// Sendable although unchecked: each band has rows of its own, and one lane decodes it.
@@ -21,9 +22,9 @@ final class JPEGParallelDecode: Sendable {
     }
 
     private struct State {
-        /// The bands, while they are decoded.
+        /// The bands, while they are being decoded.
         var work: Work?
-        /// The lanes that decode bands in addition to the first one.
+        /// The number of lanes that decode bands in addition to the first one.
         var helperCount = 0
         var hasEnded = false
         /// The first error of any lane.
@@ -32,17 +33,19 @@ final class JPEGParallelDecode: Sendable {
 
     private let state = Locked(State())
     private let helperCount: Int
-    /// Tells the lanes that help that there are bands, or that the decode has ended.
+    /// Wakes helping lanes when bands are available, or the decode has ended.
     private let changed = Signal()
-    /// Tells the first lane that another one has left.
+    /// Wakes the first lane when another lane has left.
     private let left = Signal()
 
-    /// - Parameter helperCount: The lanes that may help, at most.
+    /// Creates a decode.
+    ///
+    /// - Parameter helperCount: The most lanes that may help.
     init(helperCount: Int) {
         self.helperCount = helperCount
     }
 
-    /// Decodes all bands to `memory`, with the lanes that help.
+    /// Decodes all bands to `memory`, together with helping lanes.
     ///
     /// - Throws: The first error of a lane: `CodingError`, `CancellationError`.
     func decode(_ bands: JPEGBands, into memory: UnsafeMutableRawBufferPointer) throws {
@@ -57,7 +60,7 @@ final class JPEGParallelDecode: Sendable {
         if let error = self.state.withLock({ $0.error }) { throw error }
     }
 
-    /// Ends the decode: when it returns, no lane uses the memory, and none will.
+    /// Ends the decode: after it returns, no lane uses the memory any more.
     func close() {
         while true {
             let isHelped = self.state.withLock { state in
@@ -71,7 +74,7 @@ final class JPEGParallelDecode: Sendable {
         }
     }
 
-    /// Decodes bands until none is left, or other work wants the lane.
+    /// Decodes bands until no band is left, or other work wants the lane.
     func help(until isWanted: () -> Bool) {
         while !isWanted(), !Task.isCancelled {
             let step = self.state.withLock { state -> Step in

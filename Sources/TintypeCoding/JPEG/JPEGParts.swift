@@ -1,36 +1,36 @@
 import FoundationEssentials
 
-/// The parts of a JPEG: what a decoder needs of it, and what else there is.
+/// The parts of a JPEG: the essential ones that a decoder needs, and the other segments.
 ///
 /// Source: ITU-T T.81, annex B.
 struct JPEGParts {
-    /// An application's segment, or a comment.
+    /// An application segment or a comment.
     struct Segment {
         let marker: UInt8
         let content: Data
     }
 
-    /// Application segments and comments in their order, wherever they stand.
+    /// Application segments and comments in file order.
     private(set) var segments: [Segment] = []
-    /// Whether all Huffman tables before the first scan are those of the standard.
+    /// Whether all Huffman tables before the first scan are the standard ones.
     private(set) var hasStandardTables = true
-    /// Whether there is no end marker.
+    /// Whether the end marker is missing.
     private(set) var endIsMissing = true
 
     private let source: UnsafeRawBufferPointer
-    /// Tables, frame headers and scans with their data.
+    /// The ranges of tables, frame headers and scans with their data.
     private var essential: [Range<Int>] = []
 
-    /// Walks the markers of `source`, which must outlive the value; what comes behind the end marker is no part.
+    /// Walks the markers of `source` up to the end marker; `source` must outlive the value.
     ///
     /// - Throws: `CodingError` for too much work, `CancellationError`.
     init(_ source: UnsafeRawBufferPointer, work: DecodeWork) throws {
         self.source = source
         var offset = 2
-        /// Where the scan began whose data is gone over.
+        /// The start of the scan whose data is being read.
         var scan: Int?
         while let marker = try JPEGScans.nextMarker(&offset, of: source, work) {
-            // Restarts are part of the data.
+            // Restart markers are part of the data.
             if (0xD0...0xD7).contains(marker) { continue }
             if let start = scan { self.essential.append(start..<offset - 2) }
             scan = nil
@@ -42,20 +42,20 @@ struct JPEGParts {
             if marker == 0x01 || marker == 0xD8 { continue }
             guard offset + 2 <= source.count else { break }
             let end = offset + max(2, Int(source[offset]) << 8 | Int(source[offset + 1]))
-            // A segment that is cut says nothing.
+            // Ignore a segment that is cut.
             guard end <= source.count else { break }
             self.read(marker, Data(source[offset + 2..<end]), start: offset - 2, end: end)
             if marker == 0xDA { scan = offset - 2 }
             offset = end
         }
-        // What is left of a marker that is cut is none.
+        // Drop the first byte of a marker that is cut.
         if let scan { self.essential.append(scan..<source.count - (source.last == 0xFF ? 1 : 0)) }
     }
 
     private mutating func read(_ marker: UInt8, _ content: Data, start: Int, end: Int) {
         switch marker {
         case 0xE0...0xEF, 0xFE: self.segments.append(Segment(marker: marker, content: content))
-        // A scan is known at its end.
+        // The range of a scan is added when its end is known.
         case 0xDA: break
         default:
             if marker == 0xC4 { self.noteTables(content) }
@@ -63,8 +63,9 @@ struct JPEGParts {
         }
     }
 
-    /// The numbers of codes of each length, which no other table is likely to have as well (T.81, annex K.3): by class, and
-    /// by luminance and chrominance.
+    /// The numbers of codes of each length in the standard tables, by class and by luminance and chrominance.
+    ///
+    /// No other table is likely to have the same numbers. Source: T.81, annex K.3.
     private static let standardCounts: [UInt8: [UInt8]] = [
         0x00: [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0],
         0x01: [0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0],
@@ -81,7 +82,7 @@ struct JPEGParts {
         }
     }
 
-    /// The file anew, with other segments: they come first.
+    /// Returns the file with `segments` in front instead of its own ones.
     func assembled(with segments: [Segment]) -> Data {
         var data = Data()
         data.reserveCapacity(self.source.count)
@@ -94,7 +95,7 @@ struct JPEGParts {
 }
 
 extension Data {
-    /// Adds a segment with its marker and its length.
+    /// Appends a segment with its marker and its length.
     fileprivate mutating func append(_ segment: JPEGParts.Segment) {
         let count = segment.content.count + 2
         self += [0xFF, segment.marker, UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)]

@@ -1,22 +1,22 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Reads one complete image from the top; the end may be missing where that is allowed.
+/// Reads one complete file from the top; its end may be missing if the options allow that.
 final class JPEGReading: RowSource {
     let layout: PixelLayout
     private var decompressor: JPEGDecompressor
     private let allowsTruncated: Bool
     private var failed = false
 
-    /// Reads up to the first row: all scans of an image that has several.
+    /// Reads up to the first row, which includes all scans of an image that has several.
     ///
     /// - Parameters:
-    ///   - source: All bytes of the file; they must outlive the object.
-    ///   - header: What the header of the file says.
-    ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
-    ///   - options: How damage and inks are dealt with.
-    ///   - shortcuts: The ways around libjpeg's own code that may be taken.
-    ///   - work: Counts.
+    ///   - source: All bytes of the file, which must outlive the object.
+    ///   - header: The parsed header of the file.
+    ///   - divisor: The divisor of both sides: 1, 2, 4 or 8.
+    ///   - options: The options that say how damage and inks are handled.
+    ///   - shortcuts: The shortcuts that the decoder may take.
+    ///   - work: The counter of the decode's work.
     /// - Throws: `CodingError`, `CancellationError`.
     init(
         _ source: UnsafeRawBufferPointer,
@@ -27,7 +27,7 @@ final class JPEGReading: RowSource {
         work: DecodeWork
     ) throws {
         self.allowsTruncated = options.allowsTruncated
-        // What will surely be too much is refused before any of it is done.
+        // Refuse an image that is certain to exceed the budget before doing any of the work.
         let scans = try JPEGScans(source, header, leavesOut: divisor == 8 && shortcuts.contains(.scans), work: work)
         try work.require(scans.units)
         let color = JPEGColor(header, options.color)
@@ -48,12 +48,12 @@ final class JPEGReading: RowSource {
             do {
                 _ = try self.decompressor.readScans()
             } catch let error as CodingError where error.code == .corrupt && !scans.needless.isEmpty {
-                // What is known of a damaged image depends on all of its scans.
+                // The decodable part of a damaged image depends on all of its scans.
                 self.decompressor = try start(source)
                 _ = try self.decompressor.readScans()
             }
         } catch let error as CodingError where options.allowsTruncated {
-            // What comes behind the last whole scan is damaged beyond reading: read up to there.
+            // The data behind the last complete scan is unreadable: read up to there.
             let isWorthwhile = error.code == .corrupt && self.decompressor.completedScanCount > 0
             guard isWorthwhile else { throw error }
             let intact = UnsafeRawBufferPointer(rebasing: source.prefix(self.decompressor.completedOffset))
@@ -66,15 +66,15 @@ final class JPEGReading: RowSource {
 
     var damage: ImageDamage { self.failed ? self.decompressor.damage.union(.missingData) : self.decompressor.damage }
 
-    /// Whether the entropy decoder of our own reads the Huffman codes.
+    /// Whether Tintype's own entropy decoder reads the Huffman codes.
     var usesOwnEntropy: Bool { self.decompressor.usesOwnEntropy }
 
-    /// The next row; black where the rows are damaged beyond reading and that is allowed.
+    /// Reads the next row; black if the data is unreadable and the options allow that.
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
         try self.readRows(into: row, count: 1)
     }
 
-    /// All pixels.
+    /// Returns all pixels.
     func pixels() throws -> PixelBuffer {
         try PixelBuffer(self.layout, fillingUnsafely: { try self.readRows(into: $0, count: self.layout.height) })
     }

@@ -3,20 +3,20 @@ import CTurboJPEG
 import FoundationEssentials
 import TintypeImage
 
-/// Reads the coefficients of a JPEG and codes them anew, perhaps in another order.
+/// Reads the coefficients of a JPEG and codes them again, perhaps in another order.
 ///
-/// What comes of it has only the markers that a decoder needs.
+/// The result has only the markers that a decoder needs.
 struct JPEGRecoding {
     let source: UnsafeRawBufferPointer
     let header: JPEGHeader
     let geometry: JPEGGeometry
-    /// Any but ``JPEGTransform/Coding/stored``.
+    /// The coding, which is not ``JPEGTransform/Coding/stored``.
     let coding: JPEGTransform.Coding
     let isGray: Bool
     let allowsTruncated: Bool
     let maximumByteCount: Int
 
-    /// The recoded file, and the damage that was found on the way.
+    /// The recoded file, and the damage found in the source.
     struct Outcome {
         var data: Data
         var damage: ImageDamage = []
@@ -24,11 +24,13 @@ struct JPEGRecoding {
 
     // MARK: TurboJPEG
 
-    /// TurboJPEG does its work in one call, which nothing ends: about twenty milliseconds of it.
+    /// The most work to give to TurboJPEG, about twenty milliseconds, because its single call cannot be interrupted.
     private static let maximumTurboUnits = 4 * DecodeWork.unitsBetweenLooks
 
-    /// What TurboJPEG makes of the image, which takes `units` to read; `nil` for what it does not do, what would take it
-    /// long, and where it found anything to complain of: ``throughLibrary(_:)`` says what.
+    /// Recodes the image with TurboJPEG; reading the coefficients costs `units`.
+    ///
+    /// Returns `nil` if TurboJPEG does not support the change, would take long, or reports an error or warning. Then
+    /// use ``throughLibrary(_:)``, which reports details.
     func throughTurboJPEG(units: Int, _ work: DecodeWork) throws -> Outcome? {
         guard self.coding != .optimizedTables, units <= Self.maximumTurboUnits,
             let start = self.source.baseAddress?.assumingMemoryBound(to: UInt8.self), let handle = tjInitTransform()
@@ -66,7 +68,8 @@ struct JPEGRecoding {
         if self.coding == .progressive {
             transform.options |= TJXOPT_PROGRESSIVE
         } else {
-            // Of damaged data, coefficients may have no code in the tables of the standard, which nothing else looks for.
+            // Damaged data may contain coefficients without a code in the standard tables, which TurboJPEG does not
+            // check.
             transform.customFilter = { coefficients, region, _, _, _, _ in
                 guard let coefficients else { return -1 }
                 return cjpeg_fit_standard_tables(coefficients, Int(region.w * region.h) / 64) ? 0 : -1
@@ -86,7 +89,7 @@ struct JPEGRecoding {
 
     // MARK: libjpeg
 
-    /// What code of our own makes of the image with libjpeg.
+    /// Recodes the image with libjpeg and Tintype's own code.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func throughLibrary(_ work: DecodeWork) throws -> Outcome {
@@ -117,14 +120,14 @@ struct JPEGRecoding {
     }
 }
 
-/// A reader and a writer of coefficients of libjpeg; freed with the object.
+/// A reader and writer of coefficients of libjpeg, which is freed with the object.
 private final class JPEGTransformer {
     private let handle: OpaquePointer
     private let work: ReportedWork
 
     init(_ work: DecodeWork) throws(CodingError) {
         let work = ReportedWork(work)
-        // It calls back with the object, which lives longer: it goes away after `deinit`.
+        // Safe: the callback's context is freed after `deinit`, so it outlives the handle.
         let context = Unmanaged.passUnretained(work).toOpaque()
         guard let handle = cjpeg_transformer_create(JPEGWork.prices, JPEGWork.count, context) else {
             throw .outOfMemory(.jpeg)
@@ -165,7 +168,7 @@ private final class JPEGTransformer {
         case .size:
             let what = "The result has more than \(job.maximumByteCount) bytes"
             return .overLimit(.tooManyBytes, .jpeg, what)
-        // Where the end is missing, what comes last is cut, and looks like damage.
+        // If the end is missing, the last data is cut and looks damaged.
         default:
             return cjpeg_transformer_end_is_missing(self.handle) ? .truncated(.jpeg) : .corrupt(.jpeg, reason)
         }

@@ -1,38 +1,38 @@
 import FoundationEssentials
 import Glibc
 
-/// Finds the scans of a JPEG whose bytes are all there, what going over them will take at least, and which of them a decode
-/// to an eighth of the size can do without.
+/// The scans of a complete JPEG file: the least work to read them, and the scans that a decode to an eighth can skip.
 ///
-/// An eighth is made of the DC coefficients alone, but for components of so few samples that theirs are made at a quarter.
-/// So scans of AC coefficients are needless where the scans together give all coefficients: else libjpeg would make up
-/// what is missing from what is known, which is another image. Of a file that breaks a rule of the format none is needless.
+/// A decode to an eighth uses only DC coefficients, except for subsampled components, which it decodes at a quarter. So
+/// scans of AC coefficients are needless if the scans together contain all coefficients. Otherwise libjpeg would
+/// estimate missing coefficients from the known ones, and the image would differ. If a file breaks a rule of the
+/// format, no scan is needless.
 ///
 /// Source: ITU-T T.81, B.1.1.2, B.2.3 and G.1.1.1.
 struct JPEGScans {
-    /// The work of the scans that are needed, their bytes left out.
+    /// The work of the needed scans, without their bytes.
     private(set) var units = 0
-    /// Where the scans lie that are not needed, the first one first.
+    /// The ranges of the needless scans, in file order.
     private(set) var needless: [Range<Int>] = []
 
     private let header: JPEGHeader
     private var restartInterval = 0
-    /// What was found of the rules; `nil` once one was broken, or where it does not matter.
+    /// The state of the format's rules; `nil` once one was broken, or if needless scans are not searched.
     private var progression: JPEGProgression?
-    /// The work of what may turn out to be needless.
+    /// The work of scans that may turn out to be needless.
     private var needlessUnits = 0
 
-    /// Walks the markers of `source`; what comes behind the end marker does not count.
+    /// Walks the markers of `source` up to the end marker.
     ///
     /// - Parameters:
     ///   - source: The whole file.
-    ///   - header: What the header of the file says.
-    ///   - leavesOut: Whether needless scans are looked for: the decode is one to an eighth of the size.
-    ///   - work: Counts.
+    ///   - header: The parsed header of the file.
+    ///   - leavesOut: Whether to find needless scans, because the decode is one to an eighth of the size.
+    ///   - work: The counter of the decode's work.
     /// - Throws: `CodingError`, `CancellationError`.
     init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, leavesOut: Bool, work: DecodeWork) throws {
         self.header = header
-        // Without coefficients each scan but the first is ignored.
+        // A sequential decode of one scan ignores later scans.
         guard header.hasScans, source.count > 2 else { return }
         self.progression = leavesOut ? JPEGProgression(header) : nil
         var isAtEnd = false
@@ -46,7 +46,7 @@ struct JPEGScans {
                 if segmentEnd != nil || !(0xD0...0xD7).contains(marker) { self.progression = nil }
                 continue
             }
-            // Entropy-coded data follows scan headers only, and fill bytes may stand before a marker.
+            // Entropy-coded data follows scan headers only, and fill bytes may precede a marker.
             if let end = segmentEnd, !source[min(end, start)..<start].allSatisfy({ $0 == 0xFF }) {
                 self.progression = nil
             }
@@ -90,7 +90,7 @@ struct JPEGScans {
         }
     }
 
-    /// The next marker that is not part of entropy-coded data; `offset` moves behind it.
+    /// Returns the next marker that is not part of entropy-coded data, and moves `offset` behind it.
     static func nextMarker(
         _ offset: inout Int,
         of source: UnsafeRawBufferPointer,
@@ -98,7 +98,7 @@ struct JPEGScans {
     ) throws -> UInt8? {
         while offset + 1 < source.count, let base = source.baseAddress {
             let count = min(source.count - offset, DecodeWork.unitsBetweenLooks)
-            // The bytes themselves count when they are decoded.
+            // The bytes themselves are counted when they are decoded.
             guard let found = memchr(base + offset, 0xFF, count) else {
                 try work.count(1)
                 offset += count
@@ -115,12 +115,13 @@ struct JPEGScans {
     }
 }
 
-/// What the scans of a progressive image tell of its coefficients, and whether they keep to the rules: those that libjpeg
-/// ends with an error for, and those that decide what it does with a scan.
+/// Tracks the coefficients that the scans of a progressive image contain, and checks the rules of the format.
+///
+/// It checks the rules whose violation makes libjpeg fail, and the rules that decide how libjpeg treats a scan.
 private struct JPEGProgression {
-    /// Of each component: the lowest bit that is known of each coefficient, `nil` where nothing is.
+    /// The lowest known bit of each coefficient of each component; `nil` if no bit is known.
     private var lowestBits: [[UInt8?]]
-    /// The tables for AC coefficients that can be used.
+    /// The usable tables for AC coefficients.
     private var tables: Set<UInt8> = []
     private let components: [JPEGHeader.Sampling]
     private var hasFrame = false
@@ -129,7 +130,7 @@ private struct JPEGProgression {
     private(set) var isBroken = false
     private(set) var needless: [Range<Int>] = []
 
-    /// `nil` for images that are not progressive with Huffman coding.
+    /// Creates the state; `nil` for images that are not progressive with Huffman coding.
     init?(_ header: JPEGHeader) {
         guard header.process == .progressive, Set(header.components.map(\.identifier)).count == header.components.count
         else { return nil }
@@ -142,7 +143,7 @@ private struct JPEGProgression {
         !self.isBroken && self.lowestBits.allSatisfy { $0[0] != nil && $0.dropFirst().allSatisfy { $0 == 0 } }
     }
 
-    /// Takes in a segment that is no scan's.
+    /// Reads a segment that is not a scan header.
     mutating func read(_ segment: Slice<UnsafeRawBufferPointer>, marker: UInt8) {
         switch marker {
         case 0xC2:
@@ -154,9 +155,9 @@ private struct JPEGProgression {
         }
     }
 
-    /// Takes in the header of a scan, whose marker is at `start`.
+    /// Reads the header of a scan, whose marker is at `start`.
     ///
-    /// - Returns: Whether the scan is needless, if no rule is broken.
+    /// - Returns: Whether the scan is needless if no rule is broken.
     mutating func readScan(_ segment: Slice<UnsafeRawBufferPointer>, at start: Int) -> Bool {
         let bytes = Array(segment)
         guard let count = bytes.first.map(Int.init), count > 0, bytes.count == 4 + 2 * count else {
@@ -184,30 +185,30 @@ private struct JPEGProgression {
         return true
     }
 
-    /// The data of the scan, if one was begun, ends before the marker at `end`.
+    /// Ends the needless scan, if one was begun, before the marker at `end`.
     mutating func endScan(at end: Int) {
         guard let start = self.scanStart else { return }
         self.needless.append(start..<end)
         self.scanStart = nil
     }
 
-    /// Whether a scan that says that all bits down to `before` are known (0: none is) is right, and DC coefficients come first.
+    /// Returns whether a scan may follow that refines the bits from `before` (0: begins), after the DC coefficients.
     private func isNext(_ before: UInt8, of coefficients: ClosedRange<Int>, in index: Int) -> Bool {
         let known = self.lowestBits[index]
         guard coefficients.lowerBound == 0 || known[0] != nil else { return false }
         return coefficients.allSatisfy { before == 0 ? known[$0] == nil : known[$0] == before }
     }
 
-    /// Whether libjpeg makes one sample of each block of the component, at an eighth of the size.
+    /// Returns whether libjpeg computes one sample for each block of the component, at an eighth of the size.
     ///
-    /// Of a component that has half as many samples both ways it makes four, and leaves nothing to be enlarged.
+    /// For a component with half as many samples in both directions it computes four, which need no enlarging.
     private func isOneSample(_ component: JPEGHeader.Sampling) -> Bool {
         let across = self.components.map(\.horizontal).max() ?? 1
         let down = self.components.map(\.vertical).max() ?? 1
         return across % (component.horizontal * 2) != 0 || down % (component.vertical * 2) != 0
     }
 
-    /// Notes which tables there are; one whose codes don't fit in their lengths breaks the rules (T.81, C.2).
+    /// Records the tables; a table whose codes do not fit in their lengths breaks the rules (T.81, C.2).
     private mutating func readTables(_ bytes: [UInt8]) {
         var start = 0
         while start + 17 <= bytes.count {
@@ -218,7 +219,7 @@ private struct JPEGProgression {
             for (length, count) in zip(1..., lengths) {
                 symbolCount += count
                 code = code * 2 + count
-                // A code of ones only is reserved.
+                // A code of all ones is reserved.
                 if symbolCount > 0, code >= 1 << length { fits = false }
             }
             if !fits || symbolCount > 256 { self.isBroken = true }

@@ -1,16 +1,16 @@
 import CJPEG
 import Glibc
 
-/// Whether the entropy decoder of our own gives what the library's gives, in this process: the library that it is linked to may
-/// be another one than Tintype was built and tested with.
+/// Checks in this process that Tintype's entropy decoder agrees with the library's.
 ///
-/// Two small images, which have restarts, tables of their own, long codes and long runs, are encoded by the library and decoded
-/// with and without, at several sizes. That takes some milliseconds, once.
+/// The linked library may be another version than the one that Tintype was built and tested with. The library encodes
+/// two small images with restarts, optimised tables, long codes and long runs. Both decoders then decode them at
+/// several sizes. The check runs once and takes some milliseconds.
 enum JPEGSelfCheck {
-    /// Decodes a file to a `divisor`-th of its size; `nil` where it fails, or where the decoder is not the one that was asked for.
+    /// Decodes a file to a `divisor`-th of its size; `nil` if it fails, or uses the wrong decoder.
     typealias Decode = (_ file: [UInt8], _ divisor: Int, _ usesOwnEntropy: Bool) -> [UInt8]?
 
-    /// What the check is taken to have said, for tests of what follows.
+    /// The result to assume instead of running the check, for tests.
     @TaskLocal static var assumedVerdict: Bool?
 
     /// Whether the decoder may be used.
@@ -18,7 +18,7 @@ enum JPEGSelfCheck {
 
     private static let verdict = Self.passes(Self.decode)
 
-    /// Whether `decode` gives the same with and without the entropy decoder of our own.
+    /// Returns whether `decode` gives the same pixels with and without Tintype's entropy decoder.
     static func passes(_ decode: Decode) -> Bool {
         let settings = [
             Self.settings(quality: 93, vertical: 2, restartInterval: 5),
@@ -53,7 +53,7 @@ enum JPEGSelfCheck {
         )
     }
 
-    /// Soft on the left, noise on the right: blocks that end early, and blocks that are full.
+    /// Encodes an image that is smooth on the left and noisy on the right, so that blocks end early or are full.
     private static func encode(_ settings: cjpeg_settings) -> [UInt8]? {
         guard let encoder = cjpeg_encoder_create({ false }) else { return nil }
         defer { cjpeg_encoder_free(encoder) }
@@ -78,7 +78,7 @@ enum JPEGSelfCheck {
     }
 
     static func decode(_ file: [UInt8], divisor: Int, usesOwnEntropy: Bool) -> [UInt8]? {
-        // Its work is no image's, and no task's cancellation ends it.
+        // The check costs nothing of an image's budget, and a task's cancellation does not end it.
         let prices = cjpeg_prices(byte: 0, block: 0, arithmetic_block: 0, restart: 0)
         return file.withUnsafeBufferPointer { bytes -> [UInt8]? in
             guard

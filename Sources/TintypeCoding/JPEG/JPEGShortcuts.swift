@@ -1,9 +1,9 @@
 import Glibc
 
 extension JPEGCoder {
-    /// Ways around libjpeg's own code that give the same pixels sooner.
+    /// Faster replacements for libjpeg's own code, which produce the same pixels.
     ///
-    /// There is no need to turn them off but doubt: where an image looks wrong, a coder without them tells whether they are
+    /// The only reason to turn them off is doubt: if an image looks wrong, a coder without them shows whether they are
     /// the cause.
     public struct Shortcuts: OptionSet, Sendable, Hashable {
         public let rawValue: UInt8
@@ -12,34 +12,36 @@ extension JPEGCoder {
             self.rawValue = rawValue
         }
 
-        /// Of a progressive image that is decoded to an eighth of its size, the scans that give nothing to that are
-        /// passed over.
+        /// Skips the scans of a progressive image that do not contribute to a decode to an eighth of its size.
         public static let scans = Shortcuts(rawValue: 1 << 0)
-        /// The Huffman codes of an image in one scan, of 64 KiB or more, are read by a decoder of Tintype's own.
+        /// Reads the Huffman codes of an image in one scan of 64 KiB or more with Tintype's own decoder.
         ///
-        /// It gives the coefficients that libjpeg-turbo's gives, also where the file is damaged. It is left out where the process
-        /// has a library that it does not know, or disagrees with on two small images that are decoded before its first use,
-        /// and where the end of the scan is missing.
+        /// It yields the same coefficients as libjpeg-turbo, even if the file is damaged. It is not used if the process
+        /// has an unknown version of the library, if it disagrees with the library on two small images that are decoded
+        /// before its first use, or if the end of the scan is missing.
         public static let entropyDecoding = Shortcuts(rawValue: 1 << 1)
-        /// ``entropyDecoding`` with fewer bytes too, where it gains nothing: for tests.
+        /// ``entropyDecoding`` for small files too, for tests.
+        ///
+        /// It saves no time there.
         package static let entropyDecodingOfSmallFiles: Shortcuts = [.entropyDecoding, Shortcuts(rawValue: 1 << 7)]
-        /// All of them.
+        /// All shortcuts.
         public static let all: Shortcuts = [.scans, .entropyDecoding]
-        /// All of them, or none in a process that was started with `TINTYPE_JPEG_SHORTCUTS=0` in its environment.
+        /// All shortcuts, or none if the process was started with `TINTYPE_JPEG_SHORTCUTS=0` in its environment.
         public static let standard: Shortcuts = {
             guard let value = getenv("TINTYPE_JPEG_SHORTCUTS") else { return .all }
             return String(cString: value) == "0" ? [] : .all
         }()
 
-        /// The fewest bytes of a scan that the entropy decoder of our own is used for, in a file of `byteCount` bytes; `nil` where
-        /// it is not used.
+        /// Returns the fewest bytes of a scan for Tintype's entropy decoder; `nil` if a file of `byteCount` bytes does
+        /// not use it.
         ///
-        /// Making its tables takes 0.1 ms, which it gains on about half as many.
+        /// Building its tables takes 0.1 ms, which it saves on about 32 KiB of codes.
         func smallestOwnEntropy(ofFile byteCount: Int) -> Int? {
             self.wantsOwnEntropy(ofFile: byteCount) && JPEGSelfCheck.hasPassed ? self.smallestScan : nil
         }
 
-        /// Whether it is used for such a file, unless its check says no, which takes milliseconds the first time.
+        /// Returns whether a file uses Tintype's entropy decoder, before the self-check, which takes milliseconds the
+        /// first time.
         func wantsOwnEntropy(ofFile byteCount: Int) -> Bool {
             self.contains(.entropyDecoding) && byteCount >= self.smallestScan
         }

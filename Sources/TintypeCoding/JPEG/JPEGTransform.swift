@@ -1,25 +1,26 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// A change of a JPEG without loss: it is made to the coefficients or to the markers, and no pixel is decoded.
+/// A lossless change of a JPEG, made to its coefficients or markers without decoding pixels.
 ///
-/// An image is turned first, then cropped; crops are counted in the turned image. Where only markers change, the
-/// entropy-coded data is copied as it is. Lossless coding moves whole blocks (MCUs) of 8 or 16 pixels a side, so:
+/// An image is turned first, then cropped; crops are in pixels of the turned image. If only markers change, the
+/// entropy-coded data is copied as it is. Lossless coding moves whole blocks (MCUs) of 8 or 16 pixels a side,
+/// therefore:
 ///
-/// * A block that is cut by the right or the lower edge can't become the first of its row or column. Turns and flips that
-///   would need that leave it out, as `jpegtran -trim` does, or fail where the transform is perfect (`-perfect`). Transposing
-///   needs it never.
-/// * A crop begins at a block. One that does not is moved up and to the left to the next block, and grows by that; where the
-///   transform is perfect, it fails.
+/// - A block that is cut by the right or the lower edge cannot become the first of its row or column. A turn or flip
+///   that would need that trims the block, as `jpegtran -trim` does, or fails if the transform is perfect (`-perfect`).
+///   Transposing never needs it.
+/// - A crop begins at a block. Any other crop is extended up and to the left to the next block, or fails if the
+///   transform is perfect.
 ///
-/// ``Result`` says what became of both. Arithmetic coding becomes Huffman coding. Restart markers, what stands behind the end
-/// of the image, and the directory of it (MPF) are left out of what is changed.
+/// ``Result`` reports both. Coding the coefficients again turns arithmetic coding into Huffman coding, and drops
+/// restart markers. Each changed file loses the data behind the end of the image, and the directory of that data (MPF).
 ///
-/// As a value it can be kept in a file; what is missing there has its default.
+/// The transform is `Codable`; a missing key means the default.
 public struct JPEGTransform: Sendable, Hashable, Codable {
-    /// How the image is turned; angles are clockwise.
+    /// A turn of the image; angles are clockwise.
     public enum Turn: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As it is.
+        /// No turn.
         case none
         /// A quarter turn to the right.
         case rotate90
@@ -27,16 +28,16 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         case rotate180
         /// A quarter turn to the left.
         case rotate270
-        /// Left and right change places.
+        /// Left and right swapped.
         case flipHorizontal
-        /// Top and bottom change places.
+        /// Top and bottom swapped.
         case flipVertical
         /// Mirrored along the diagonal from top left to bottom right.
         case transpose
         /// Mirrored along the diagonal from top right to bottom left.
         case transverse
 
-        /// Both turns, one after the other, as one.
+        /// Returns this turn followed by `other`, as one turn.
         public func followed(by other: Turn) -> Turn {
             let turn = JPEGTurn(self).followed(by: JPEGTurn(other))
             return Self.allCases.first { JPEGTurn($0) == turn } ?? .none
@@ -45,56 +46,58 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
 
     /// How the coefficients are coded.
     public enum Coding: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As they are. Where they have to be coded anew, progressive images stay progressive, the tables of the standard
-        /// stay, and other tables are made anew for the image.
+        /// As stored.
+        ///
+        /// If they must be coded again, progressive images stay progressive, standard tables stay, and other tables are
+        /// computed for the image.
         case stored
-        /// In one scan, with the tables of the standard: the fastest to write, and the largest.
+        /// One scan with the standard tables: the fastest to write, and the largest.
         case standardTables
-        /// In one scan, with tables made for the image.
+        /// One scan with tables computed for the image.
         case optimizedTables
-        /// In scans from coarse to fine, with tables made for each: mostly the smallest.
+        /// Scans from coarse to fine, with tables computed for each: usually the smallest.
         case progressive
     }
 
-    /// What becomes of what says more than the pixels do.
+    /// Which metadata the new file has.
     ///
-    /// The colour profile is kept in each case, unless ``JPEGTransform/keepsColorProfile`` is false; so is the orientation where
-    /// the image is not turned upright. Both say how it looks.
+    /// Each case keeps the colour profile unless ``JPEGTransform/keepsColorProfile`` is `false`. Each case keeps the
+    /// orientation if the image is not turned upright. Both affect how the image looks.
     public enum Metadata: String, Sendable, Hashable, Codable, CaseIterable {
-        /// All is kept: EXIF, XMP, IPTC, comments and what else there is.
+        /// All metadata: EXIF, XMP, IPTC, comments and any other segments.
         ///
-        /// Where the image is turned or cropped, small copies of it are left out, and sizes say what they now are.
+        /// If the image is turned or cropped, its thumbnails are removed, and sizes are updated.
         case all
-        /// EXIF and XMP are taken over as ``EncodeOptions/Metadata/init(carryingOver:keepsPosition:)`` does.
+        /// EXIF and XMP as ``EncodeOptions/Metadata/init(carryingOver:keepsPosition:)`` copies them.
         case carriedOver
-        /// Nothing is kept.
+        /// No metadata.
         case none
     }
 
-    /// Whether the image is first turned as its EXIF orientation says, and that set to upright; default false.
+    /// Whether to turn the image upright first and reset its EXIF orientation; `false` by default.
     public var turnsUpright: Bool
-    /// How it is turned then; default not at all.
+    /// The turn to apply after that; none by default.
     ///
-    /// Without ``turnsUpright`` it is the stored image that is turned.
+    /// If ``turnsUpright`` is `false`, it applies to the stored image.
     public var turn: Turn
-    /// What of the turned image is kept; default all.
+    /// The part of the turned image to keep; `nil`, the default, keeps all.
     public var crop: PixelRectangle?
-    /// Whether a turn that would leave out blocks, or a crop that does not begin at one, fails; default false.
+    /// Whether a turn that would trim blocks, or a crop that does not begin at a block, fails; `false` by default.
     public var isPerfect: Bool
-    /// Whether only the brightness is kept; default false.
+    /// Whether only the brightness is kept; `false` by default.
     public var isGray: Bool
-    /// How the coefficients are coded; default as they are.
+    /// How the coefficients are coded; as stored by default.
     public var coding: Coding
-    /// What becomes of metadata; default all is kept.
+    /// Which metadata the new file has; all by default.
     public var metadata: Metadata
-    /// Whether ``Metadata/carriedOver`` takes the position over as well; default false.
+    /// Whether ``Metadata/carriedOver`` copies the position too; `false` by default.
     public var keepsPosition: Bool
-    /// Whether the colour profile is kept; default true.
+    /// Whether the colour profile is kept; `true` by default.
     public var keepsColorProfile: Bool
-    /// Whether an image whose end is missing is written as far as it is there; default false.
+    /// Whether an image with a missing end is written as far as possible; `false` by default.
     public var allowsTruncated: Bool
 
-    /// A transform, which by default does nothing.
+    /// Creates a transform, which does nothing by default.
     public init(
         turnsUpright: Bool = false,
         turn: Turn = .none,
@@ -119,6 +122,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         self.allowsTruncated = allowsTruncated
     }
 
+    /// Decodes a transform, and uses the default for each missing key.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func value<Value: Decodable>(_ key: CodingKeys, or preset: Value) throws -> Value {
@@ -139,45 +143,47 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         )
     }
 
-    /// What came of a transform.
+    /// The result of a transform.
     public struct Result: Sendable {
-        /// The new file; the old one where there was nothing to do.
+        /// The new file, or the old one if there was nothing to change.
         public let data: Data
-        /// The stored width.
+        /// The stored width in pixels.
         public let width: Int
-        /// The stored height.
+        /// The stored height in pixels.
         public let height: Int
-        /// What of the turned image was kept, where a crop was asked for: the crop, moved and grown to blocks.
+        /// The part of the turned image that was kept: the crop, extended to blocks.
+        ///
+        /// `nil` if no crop was requested.
         public let crop: PixelRectangle?
-        /// The columns at the edge that the turn left out, 0 to 31.
+        /// The columns at the edge that the turn trimmed, 0 to 31.
         public let trimmedColumns: Int
-        /// The rows at the edge that the turn left out, 0 to 31.
+        /// The rows at the edge that the turn trimmed, 0 to 31.
         public let trimmedRows: Int
         /// The damage in the data of the source, which the new file has as well; empty for an intact file.
         ///
-        /// If only markers change, the data is not read: it is copied without a look at it.
+        /// If only markers change, the data is copied without being checked.
         public let damage: ImageDamage
     }
 
     /// Changes a JPEG.
     ///
-    /// Works on the caller's thread, for tens of milliseconds where the image is large: ``DecodeLanes``, and a loader's
-    /// `transform(_:by:)`, have threads for that. Looks at the cancellation of the task now and then. The memory is that of the
-    /// coefficients, two bytes for each sample, twice where they are moved, and the result; it is checked against the limits
-    /// before.
+    /// It blocks the caller's thread, for tens of milliseconds if the image is large. ``DecodeLanes`` and a loader's
+    /// `transform(_:by:)` have threads for that. It checks for cancellation of the task from time to time. Its memory
+    /// is the result and the coefficients: two bytes for each sample, twice that if blocks are moved. The limits bound
+    /// the size of the image, and so this memory.
     ///
     /// - Parameters:
     ///   - data: The bytes of a JPEG.
-    ///   - limits: What it may cost; the result may not have more bytes than the source may.
-    /// - Returns: The new file, and what it shows.
-    /// - Throws: `CodingError`: `.notLossless` for what can't be done so, `.invalidOptions` for a crop that is not within the
-    ///   image, and what a decode throws. `CancellationError`.
+    ///   - limits: The most that the transform may cost. The limit on encoded bytes also applies to the result.
+    /// - Returns: The new file and its properties.
+    /// - Throws: `CodingError`: `.notLossless` for a change that is not possible without loss, `.invalidOptions` for a
+    ///   crop that is not within the image, and the errors of a decode. `CancellationError`.
     public func apply(to data: Data, limits: DecodingLimits = DecodingLimits()) throws -> Result {
         try JPEGTransformPlan(self, of: data, limits: limits).carryOut()
     }
 }
 
-/// One of the eight ways to turn an image: its rows and columns change places, then they are reversed.
+/// One of the eight turns of an image: its rows and columns are swapped or not, then each reversed or not.
 struct JPEGTurn: Hashable {
     var swapsSides = false
     var reversesColumns = false
@@ -196,14 +202,14 @@ struct JPEGTurn: Hashable {
         }
     }
 
-    /// The turn that makes an image of an orientation upright.
+    /// Creates the turn that makes an image with an orientation upright.
     init(_ orientation: Orientation) {
         self.swapsSides = orientation.swapsSides
         self.reversesColumns = [.upMirrored, .down, .right, .rightMirrored].contains(orientation)
         self.reversesRows = [.down, .downMirrored, .rightMirrored, .left].contains(orientation)
     }
 
-    /// Both turns, one after the other, as one.
+    /// Returns this turn followed by `other`, as one turn.
     func followed(by other: JPEGTurn) -> JPEGTurn {
         var turn = self
         if other.swapsSides { (turn.reversesColumns, turn.reversesRows) = (self.reversesRows, self.reversesColumns) }

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 import TintypeImage
 
-/// A transform of one file, whose header was read and found to be within the limits.
+/// A lossless transform of one file, whose header has been read and is within the limits.
 package struct JPEGTransformPlan: Sendable {
     private let transform: JPEGTransform
     private let data: Data
@@ -30,11 +30,11 @@ package struct JPEGTransformPlan: Sendable {
         self.geometry = try JPEGGeometry(transform, of: self.header)
     }
 
-    /// The bytes that the transform takes at most, beside those of the file.
+    /// The most memory in bytes that the transform takes, without the source file.
     package var byteCount: Int {
         let result = self.data.count.saturatingMultiplied(by: 2)
         guard self.isRecoded else {
-            // A file that may have lost its end is decoded to find out.
+            // A file that may have lost its end is decoded to check for damage.
             guard self.data.suffix(2) != Data([0xFF, 0xD9]), !self.transform.allowsTruncated else { return result }
             return result.saturatingAdded(
                 to: EncodedJPEG(self.data, self.header, .standard)
@@ -49,13 +49,13 @@ package struct JPEGTransformPlan: Sendable {
 
     private var blockCount: Int { self.header.components.reduce(0) { $0 + self.header.blockCount(of: $1) } }
 
-    /// Whether the coefficients are coded anew.
+    /// Whether the coefficients are coded again.
     private var isRecoded: Bool {
         self.geometry.changesPicture || self.transform.coding != .stored
             || self.transform.isGray && self.header.components.count > 1
     }
 
-    /// Does it.
+    /// Applies the transform.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     package func carryOut() throws -> JPEGTransform.Result {
@@ -86,13 +86,13 @@ package struct JPEGTransformPlan: Sendable {
         guard self.isRecoded else {
             if metadata.keepsAll { return JPEGRecoding.Outcome(data: self.data) }
             var outcome = JPEGRecoding.Outcome(data: try parts.assembled(with: metadata.segments()))
-            // A file with an end marker is not cut.
+            // A file with an end marker is complete.
             if parts.endIsMissing { outcome.damage = allowsTruncated ? .missingData : try self.damageFoundByDecode() }
             outcome.data = try self.checked(outcome.data)
             return outcome
         }
         let coding = self.coding(of: parts)
-        // The library gives up in a segment that is cut, and not in a scan.
+        // The library fails in a truncated segment, but not in a truncated scan.
         var outcome =
             parts.endIsMissing && allowsTruncated
             ? try parts.assembled(with: parts.segments).withUnsafeBytes { try self.recoded($0, coding, work) }
@@ -102,7 +102,7 @@ package struct JPEGTransformPlan: Sendable {
         return outcome
     }
 
-    /// The damage that a decode to the smallest size finds.
+    /// Returns the damage that a decode to the smallest size finds.
     ///
     /// - Throws: `CodingError.Code.truncated` if image data is missing at the end of the file.
     private func damageFoundByDecode() throws -> ImageDamage {
@@ -132,7 +132,7 @@ package struct JPEGTransformPlan: Sendable {
         return try job.throughTurboJPEG(units: units, work) ?? job.throughLibrary(work)
     }
 
-    /// The work of reading the coefficients.
+    /// Returns the work of reading the coefficients.
     private func unitsOfReading(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> Int {
         let bytes = source.count.saturatingMultiplied(by: DecodeWork.unitsPerByte)
         guard !self.header.hasScans else {
@@ -154,7 +154,7 @@ package struct JPEGTransformPlan: Sendable {
     }
 }
 
-/// Which blocks of a JPEG become which, in units of its interleaved blocks (MCUs).
+/// The mapping of source blocks to blocks of the result, in units of interleaved blocks (MCUs).
 struct JPEGGeometry {
     let turn: JPEGTurn
     /// The size of the result in pixels.
@@ -169,10 +169,10 @@ struct JPEGGeometry {
     let crop: PixelRectangle?
     let trimmedColumns: Int
     let trimmedRows: Int
-    /// Whether the result shows other pixels than the source, or in another order.
+    /// Whether the result shows other pixels than the source, or shows them in another order.
     let changesPicture: Bool
 
-    /// Whether blocks have another place in the result than in the source.
+    /// Whether the result has blocks at other places than the source.
     var movesBlocks: Bool { self.turn != JPEGTurn(.none) || self.left > 0 || self.top > 0 }
 
     init(_ transform: JPEGTransform, of header: JPEGHeader) throws(CodingError) {
@@ -225,7 +225,7 @@ struct JPEGGeometry {
         throw Self.notLossless("It can't be turned like that without loss (\(reason)); \(remedy).")
     }
 
-    /// The crop, moved to the next unit up and to the left.
+    /// Returns the crop, extended up and to the left to the next unit.
     private static func aligned(
         _ crop: PixelRectangle,
         within size: (width: Int, height: Int),

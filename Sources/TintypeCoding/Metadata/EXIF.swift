@@ -1,19 +1,19 @@
 package import FoundationEssentials
 import TintypeImage
 
-/// EXIF blocks: the orientation in them, and what becomes of them when they go with another file.
+/// Reads the orientation of EXIF blocks, and rebuilds blocks for another file.
 ///
-/// Source: Exif 2.32, section 4.5 (TIFF structure) and 4.6. A broken block is ignored, never fatal.
+/// Source: Exif 2.32, section 4.5 (TIFF structure) and 4.6. A broken block is ignored and never causes an error.
 package enum EXIF {
     private static let shortType = 3
 
-    /// The orientation in a TIFF block, or `nil` when there is none or the block is broken.
+    /// Returns the orientation in a TIFF block, or `nil` if it is missing or the block is broken.
     static func orientation(in block: Data) -> Orientation? {
         guard let (offset, order) = self.place(in: block) else { return nil }
         return block.uint16(at: offset, order).flatMap { Orientation(rawValue: UInt8(clamping: $0)) }
     }
 
-    /// The block with its orientation set to upright, to go with pixels that were turned.
+    /// Returns the block with its orientation set to upright, for pixels that were turned.
     package static func upright(_ block: Data) -> Data {
         guard let (offset, order) = self.place(in: block) else { return block }
         var block = Data(block)
@@ -22,7 +22,7 @@ package enum EXIF {
         return block
     }
 
-    /// Where the two bytes of the orientation stand in a block.
+    /// Returns the place of the two bytes of the orientation in a block.
     private static func place(in block: Data) -> (offset: Int, order: ByteOrder)? {
         guard let structure = TIFFStructure(block),
             let offset = self.orientationOffset(in: structure.bytes, structure.order)
@@ -30,7 +30,7 @@ package enum EXIF {
         return (block.count - structure.bytes.count + offset, structure.order)
     }
 
-    /// Where they stand in the TIFF structure.
+    /// Returns the place of these bytes in the TIFF structure.
     private static func orientationOffset(in tiff: Data, _ order: ByteOrder) -> Int? {
         guard let directory = tiff.uint32(at: 4, order), let count = tiff.uint16(at: directory, order) else {
             return nil
@@ -50,7 +50,7 @@ package enum EXIF {
 
 // MARK: - Fields
 
-/// What the fields of an EXIF block say that people ask for.
+/// The commonly used fields of an EXIF block.
 struct EXIFFields {
     private let structure: TIFFStructure
     private let main: TIFFDirectory?
@@ -94,14 +94,14 @@ struct EXIFFields {
             let longitude = Self.degrees(directory, .longitude, .longitudeReference, ["E": 1, "W": -1])
         else { return nil }
         var altitude = directory.field(.altitude)?.numbers(1)?[0]
-        // 1 and 3: below the sea, below the ellipsoid.
+        // Values 1 and 3 mean below the sea and below the ellipsoid.
         if let below = directory.field(.altitudeReference)?.integers(1)?[0], below % 2 == 1 {
             altitude = altitude.map { -$0 }
         }
         return GeographicPosition(latitude: latitude, longitude: longitude, altitude: altitude)
     }
 
-    /// Degrees, minutes and seconds as degrees; `nil` without the letter that says to which side they count.
+    /// Returns degrees, minutes and seconds as degrees; `nil` without the letter that gives the sign.
     private static func degrees(
         _ directory: TIFFDirectory,
         _ tag: TIFFTag,
@@ -118,24 +118,26 @@ struct EXIFFields {
 // MARK: - Carrying over
 
 extension EXIF {
-    /// What does not go with another file: where other parts of this one are, what its pixels were like, and what nothing
-    /// but the maker's own programs can read.
+    /// The fields that are not copied to another file.
+    ///
+    /// They are offsets of other parts of this file, properties of its pixels, and data that only the maker's programs
+    /// can read.
     private static let droppedTags: Set<Int> = {
         // The stored image: its size, its samples, its strips and tiles, its thumbnails, its colour space.
         var tags: Set<Int> = [
             0x00FE, 0x00FF, 0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011C, 0x0142,
             0x0143, 0x0144, 0x0145, 0x014A, 0x0201, 0x0202, 0xA001, 0xA002, 0xA003,
         ]
-        // XMP, IPTC, Photoshop's resources and ICC, which have blocks of their own; directories; what is the maker's or
-        // the editor's own, padding included.
+        // XMP, IPTC, Photoshop's resources and ICC, which have blocks of their own; directories; private data of the
+        // maker or the editor, including padding.
         tags.formUnion([0x02BC, 0x83BB, 0x8649, 0x8773, 0x8769, 0x8825, 0xA005, 0x927C, 0xC4A5, 0xC634, 0xEA1C])
         return tags
     }()
 
-    /// The block anew, to go with upright pixels in another file; `nil` where nothing of it can be read.
+    /// Rebuilds the block for upright pixels in another file; `nil` if it has no readable fields.
     ///
-    /// Made of the fields that were read, so that nothing stays of what is left out: the thumbnail, the maker's notes and,
-    /// unless it is kept, the position.
+    /// The new block contains only the fields that were read. So nothing remains of the thumbnail, the maker's notes
+    /// and, unless it is kept, the position.
     static func carriedOver(_ block: Data, keepsPosition: Bool) -> Data? {
         guard let structure = TIFFStructure(block), let first = structure.first else { return nil }
         var main = self.kept(first)
@@ -143,7 +145,7 @@ extension EXIF {
         let position =
             keepsPosition ? structure.directory(.positionDirectory, of: first).map { self.kept($0) } ?? [] : []
         let fields = main + details + position
-        // No sound block is larger than its fields are together: fields that share their bytes would multiply them.
+        // A valid block is at least as large as its fields together. Fields that share bytes would multiply them.
         guard !fields.isEmpty, fields.reduce(0, { $0 + $1.value.count }) <= block.count else { return nil }
         let order = structure.order
         for index in main.indices where main[index].tag == .orientation {
@@ -153,7 +155,7 @@ extension EXIF {
         return self.structure(of: main, details, position, order)
     }
 
-    /// The fields of a directory that go over, the first of each number.
+    /// Returns the fields of a directory to copy, the first one of each tag.
     private static func kept(_ directory: TIFFDirectory) -> [TIFFField] {
         var seen = self.droppedTags
         return directory.fields.filter { $0.type != 13 && seen.insert($0.tag.rawValue).inserted }
@@ -180,7 +182,7 @@ extension EXIF {
         return data
     }
 
-    /// The bytes of a directory with its values, which begin at even places.
+    /// Returns the size of a directory with its values, which begin at even offsets.
     private static func byteCount(of fields: [TIFFField]) -> Int {
         fields.reduce(2 + 4) { $0 + 12 + ($1.value.count > 4 ? ($1.value.count + 1) / 2 * 2 : 0) }
     }

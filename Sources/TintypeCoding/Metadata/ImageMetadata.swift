@@ -1,19 +1,21 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What a file says of its image besides the pixels: how it was taken, and the blocks of metadata as stored.
+/// The metadata of a file: how its image was taken, and the metadata blocks as stored.
 ///
-/// Read from files of strangers: what is broken is missing here, never an error. ``ImageDecoder/metadata()`` gives it,
-/// and ``EncodeOptions/Metadata`` takes it over into another file.
+/// Files are untrusted: a broken part is missing here and never causes an error. ``ImageDecoder/metadata()`` returns
+/// it, and ``EncodeOptions/Metadata`` copies it to another file.
 public struct ImageMetadata: Sendable, Hashable {
-    /// The EXIF block: a TIFF structure, without the prefix that JPEG gives it.
+    /// The EXIF block: a TIFF structure, without the prefix that JPEG adds.
     public let exif: Data?
-    /// The XMP packet; of one that JPEG splits, the first part.
+    /// The XMP packet.
+    ///
+    /// If a JPEG splits it, the first part.
     public let xmp: Data?
     /// The IPTC records (IIM), from the resources that editors write into a JPEG.
     public let iptc: Data?
 
-    /// The pixels of a unit of length: those of the container (JFIF, `pHYs`), or else of EXIF.
+    /// The pixel density of the container (JFIF, `pHYs`), or otherwise of EXIF.
     public let density: PixelDensity?
     /// The turn that makes the stored pixels upright.
     public let orientation: Orientation
@@ -23,19 +25,19 @@ public struct ImageMetadata: Sendable, Hashable {
     public let cameraModel: String?
     /// The model of the lens.
     public let lensModel: String?
-    /// When the image was taken, or else digitised.
+    /// When the image was taken or, if that is missing, digitised.
     public let dateTaken: CaptureDate?
     /// Where the image was taken.
     public let position: GeographicPosition?
 
-    /// Reads what the blocks say.
+    /// Reads the fields of the metadata blocks.
     ///
     /// - Parameters:
     ///   - exif: An EXIF block, with or without JPEG's prefix.
-    ///   - xmp: An XMP packet, which is not looked into.
-    ///   - iptc: IPTC records, which are not looked into.
-    ///   - density: What the container says of the density; `nil` takes EXIF's.
-    ///   - orientation: The turn, where it is known; `nil` takes EXIF's.
+    ///   - xmp: An XMP packet, which is not parsed.
+    ///   - iptc: IPTC records, which are not parsed.
+    ///   - density: The container's density; `nil` takes EXIF's.
+    ///   - orientation: The turn, if it is known; `nil` takes EXIF's.
     public init(
         exif: Data? = nil,
         xmp: Data? = nil,
@@ -45,7 +47,7 @@ public struct ImageMetadata: Sendable, Hashable {
     ) {
         let structure = exif.flatMap { TIFFStructure($0) }
         let fields = structure.map { EXIFFields($0) }
-        // Copies: a slice would keep the whole file that it was cut from.
+        // Copy the blocks, because a slice would keep the whole file in memory.
         self.exif = (structure?.bytes ?? exif)?.copied
         self.xmp = xmp?.copied
         self.iptc = iptc?.copied
@@ -59,9 +61,9 @@ public struct ImageMetadata: Sendable, Hashable {
     }
 }
 
-/// The pixels of a unit of length.
+/// The number of pixels in a unit of length.
 public struct PixelDensity: Sendable, Hashable {
-    /// What the pixels are counted in.
+    /// The unit of length of a pixel density.
     public enum Unit: String, Sendable, Hashable {
         case inch
         case centimeter
@@ -77,14 +79,14 @@ public struct PixelDensity: Sendable, Hashable {
         }
     }
 
-    /// The pixels of a unit along a row.
+    /// The pixels in a unit along a row.
     public let horizontal: Double
-    /// The pixels of a unit along a column.
+    /// The pixels in a unit along a column.
     public let vertical: Double
     /// The unit, as stored.
     public let unit: Unit
 
-    /// A density; `nil` unless both numbers are above 0 and finite.
+    /// Creates a density; `nil` unless both numbers are above 0 and finite.
     public init?(horizontal: Double, vertical: Double, unit: Unit) {
         guard horizontal > 0, vertical > 0, horizontal.isFinite, vertical.isFinite else { return nil }
         self.horizontal = horizontal
@@ -92,7 +94,7 @@ public struct PixelDensity: Sendable, Hashable {
         self.unit = unit
     }
 
-    /// The pixels of an inch, along a row and along a column.
+    /// The pixels per inch, along a row and along a column.
     public var pixelsPerInch: (horizontal: Double, vertical: Double) {
         (self.horizontal / self.unit.inches, self.vertical / self.unit.inches)
     }
@@ -104,10 +106,12 @@ public struct GeographicPosition: Sendable, Hashable {
     public let latitude: Double
     /// Degrees to the east, -180 to 180.
     public let longitude: Double
-    /// Metres above the level of the sea, or below it where it is negative.
+    /// Metres above sea level; negative below it.
     public let altitude: Double?
 
-    /// A place; `nil` for one that is not on the earth.
+    /// Creates a place; `nil` if the coordinates are out of range.
+    ///
+    /// An altitude that is not finite becomes `nil`.
     public init?(latitude: Double, longitude: Double, altitude: Double? = nil) {
         guard abs(latitude) <= 90, abs(longitude) <= 180 else { return nil }
         self.latitude = latitude
@@ -116,22 +120,28 @@ public struct GeographicPosition: Sendable, Hashable {
     }
 }
 
-/// The time that a camera wrote into an image: that of its own clock, and how far that is from UTC where it said so.
+/// The local time of a camera's clock when it took an image, with its offset from UTC if the camera recorded it.
 ///
-/// Its description is as in ISO 8601.
+/// The description follows ISO 8601.
 public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {
+    /// The year, 1 to 9999.
     public let year: Int
+    /// The month, 1 to 12.
     public let month: Int
+    /// The day of the month, from 1 on.
     public let day: Int
+    /// The hour, 0 to 23.
     public let hour: Int
+    /// The minute, 0 to 59.
     public let minute: Int
+    /// The second, 0 to 59.
     public let second: Int
-    /// The part of a second, at least 0 and below 1.
+    /// The fraction of a second, at least 0 and below 1.
     public let fraction: Double
-    /// The seconds that the camera's clock was ahead of UTC; `nil` where it did not say.
+    /// The seconds that the camera's clock was ahead of UTC; `nil` if the camera did not record them.
     public let secondsFromUTC: Int?
 
-    /// The moment; `nil` where the camera did not say how far its clock was from UTC.
+    /// The moment; `nil` if the camera did not record its clock's offset from UTC.
     public var date: Date? {
         guard let secondsFromUTC else { return nil }
         let days = Self.days(year: self.year, month: self.month, day: self.day)
@@ -152,12 +162,12 @@ public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {
         return text + (offset < 0 ? "-" : "+") + "\(digits(minutes / 60)):\(digits(minutes % 60))"
     }
 
-    /// Reads the three fields that EXIF has for a time.
+    /// Reads the three fields that EXIF has for a time; `nil` if the first one is not a valid time.
     ///
     /// - Parameters:
-    ///   - text: Such as `2024:05:06 07:08:09`; cameras whose clock was never set write zeros or blanks.
-    ///   - fraction: The digits behind the second's point.
-    ///   - offset: Such as `+02:00`.
+    ///   - text: A time such as `2024:05:06 07:08:09`. Cameras whose clock was never set write zeros or blanks.
+    ///   - fraction: The digits after the decimal point of the seconds.
+    ///   - offset: An offset such as `+02:00`.
     init?(_ text: String, fraction: String?, offset: String?) {
         let parts = text.utf8.split(maxSplits: 6) { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         let numbers = parts.compactMap { $0.count <= 4 ? Int(String(decoding: $0, as: UTF8.self)) : nil }
@@ -198,9 +208,9 @@ public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {
         return [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// The days from 1970 on, in the calendar of Gregory.
+    /// Returns the days since 1970, in the Gregorian calendar.
     private static func days(year: Int, month: Int, day: Int) -> Int {
-        // Years begin in March, so that the day of a leap year is their last one.
+        // Years begin in March, so that the leap day is the last day of a year.
         let year = month > 2 ? year : year - 1
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
         return year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
@@ -208,6 +218,6 @@ public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Data {
-    /// The same bytes in memory of their own.
+    /// A copy of the bytes in memory of their own.
     var copied: Data { self.withUnsafeBytes { Data($0) } }
 }

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// The directories of an EXIF block, read from bytes of strangers.
+/// The directories of an EXIF block, read from untrusted bytes.
 ///
-/// A directory is read where it is named, and never followed to the next: whatever offsets a block has, there is
-/// nothing to go round in. Source: TIFF 6.0, section 2; Exif 2.32, section 4.6.2.
+/// It reads the directories that a field names, and never follows a directory to the next one. So no offsets can lead
+/// it into a cycle. Source: TIFF 6.0, section 2; Exif 2.32, section 4.6.2.
 struct TIFFStructure {
-    /// The fields of a directory that are looked at; cameras write about sixty.
+    /// The most fields of a directory that are read; cameras write about sixty.
     static let maximumFieldCount = 4_096
 
     /// The structure from its byte order on.
     let bytes: Data
     let order: ByteOrder
 
-    /// The structure in a block, with or without the prefix that JPEG gives it; `nil` where there is none.
+    /// Finds the structure in a block, with or without the prefix that JPEG adds; `nil` if it is missing.
     init?(_ block: Data) {
         let bytes = block.slice(from: block.has("Exif\0\0", at: 0) ? 6 : 0, to: block.count)
         if bytes.has("II", at: 0) {
@@ -26,17 +26,17 @@ struct TIFFStructure {
         self.bytes = bytes
     }
 
-    /// The directory that the structure begins with.
+    /// The first directory of the structure.
     var first: TIFFDirectory? { self.bytes.uint32(at: 4, self.order).flatMap { TIFFDirectory(self, at: $0) } }
 
-    /// The directory that a field of another one names.
+    /// Returns the directory that a field of another directory points to.
     func directory(_ tag: TIFFTag, of directory: TIFFDirectory) -> TIFFDirectory? {
         guard let offset = directory.field(tag)?.integers(1)?.first else { return nil }
         return TIFFDirectory(self, at: offset)
     }
 }
 
-/// The number of a field.
+/// The number that identifies a field.
 struct TIFFTag: Hashable {
     let rawValue: Int
 
@@ -59,7 +59,7 @@ struct TIFFTag: Hashable {
     static let fractionTaken = TIFFTag(0x9291)
     static let fractionDigitised = TIFFTag(0x9292)
     static let lensModel = TIFFTag(0xA434)
-    // Of the directory of the position.
+    // Fields of the position's directory.
     static let latitudeReference = TIFFTag(1)
     static let latitude = TIFFTag(2)
     static let longitudeReference = TIFFTag(3)
@@ -68,15 +68,15 @@ struct TIFFTag: Hashable {
     static let altitude = TIFFTag(6)
 }
 
-/// One directory: fields of twelve bytes behind their number.
+/// One directory: a number of fields, then the fields of twelve bytes each.
 struct TIFFDirectory {
     private let structure: TIFFStructure
     private let start: Int
     private let count: Int
 
-    /// The directory at an offset; `nil` where its number of fields is not in the block.
+    /// Opens the directory at an offset; `nil` if its number of fields lies outside the block.
     init?(_ structure: TIFFStructure, at offset: Int) {
-        // The first eight bytes are the structure's own.
+        // The first eight bytes are the structure's header.
         guard offset >= 8, let count = structure.bytes.uint16(at: offset, structure.order) else { return nil }
         self.structure = structure
         self.start = offset + 2
@@ -84,7 +84,7 @@ struct TIFFDirectory {
         self.count = min(count, room, TIFFStructure.maximumFieldCount)
     }
 
-    /// The first field of a number whose values are all in the block.
+    /// Returns the first field with a tag whose values are completely in the block.
     func field(_ tag: TIFFTag) -> TIFFField? {
         for index in 0..<self.count where self.tag(at: index) == tag.rawValue {
             if let field = self.field(at: index) { return field }
@@ -92,7 +92,7 @@ struct TIFFDirectory {
         return nil
     }
 
-    /// The fields whose values are all in the block.
+    /// The fields whose values are completely in the block.
     var fields: [TIFFField] { (0..<self.count).compactMap { self.field(at: $0) } }
 
     private func tag(at index: Int) -> Int? {
@@ -119,10 +119,10 @@ struct TIFFDirectory {
     }
 }
 
-/// One field and its values, as many as it says.
+/// One field and its values.
 struct TIFFField {
     private static let (byte, short, long, rational, signedRational, directory) = (1, 3, 4, 5, 10, 13)
-    /// Longer texts are cut.
+    /// The most bytes of a text; longer texts are cut.
     private static let maximumTextByteCount = 1_024
 
     let tag: TIFFTag
@@ -131,10 +131,10 @@ struct TIFFField {
     let value: Data
     let order: ByteOrder
 
-    /// The bytes of one value; `nil` for a type that there is not.
+    /// Returns the bytes of one value; `nil` for an unknown type.
     static func byteCount(ofType type: Int) -> Int? {
         switch type {
-        // Bytes, texts, what is undefined, and UTF-8.
+        // Bytes, texts, undefined bytes, and UTF-8.
         case 1, 2, 6, 7, 129: 1
         case 3, 8: 2
         case 4, 9, 11, 13: 4
@@ -143,7 +143,7 @@ struct TIFFField {
         }
     }
 
-    /// The text, without blanks at its ends; `nil` where there is none.
+    /// The text without white space at its ends; `nil` if it is empty or not a text.
     var text: String? {
         guard self.type == 2 || self.type == 129 else { return nil }
         let bytes = self.value.prefix(Self.maximumTextByteCount).prefix { $0 != 0 }
@@ -152,7 +152,7 @@ struct TIFFField {
         return trimmed.isEmpty ? nil : String(trimmed)
     }
 
-    /// The first `count` values, where they are whole numbers.
+    /// Returns the first `count` values; `nil` unless they are whole numbers.
     func integers(_ count: Int) -> [Int]? {
         guard self.count >= count else { return nil }
         let numbers = (0..<count).compactMap { index -> Int? in
@@ -166,7 +166,8 @@ struct TIFFField {
         return numbers.count == count ? numbers : nil
     }
 
-    /// The first `count` values as real numbers; 0 divided by 0, which cameras write for what they do not know, is `nil`.
+    /// Returns the first `count` values as real numbers; a value with a denominator of 0, by which cameras mean
+    /// unknown, is `nil`.
     func numbers(_ count: Int) -> [Double?]? {
         guard self.type == Self.rational || self.type == Self.signedRational else {
             return self.integers(count).map { $0.map { Double($0) } }

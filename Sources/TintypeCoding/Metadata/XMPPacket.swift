@@ -1,23 +1,25 @@
 import FoundationEssentials
 
-/// What becomes of an XMP packet when it goes with another file.
+/// The part of an XMP packet that can be copied to another file.
 ///
-/// A packet is XML of strangers. It is read once, tag by tag, without a tree; what can't be read so, such as a document type or
-/// another encoding than UTF-8, is not carried over. Source: XMP specification, parts 1 to 3.
+/// A packet is untrusted XML. It is read once, tag by tag, without building a tree. A packet that cannot be read this
+/// way is not copied: one with a document type, or in another encoding than UTF-8. Source: XMP specification, parts 1
+/// to 3.
 enum XMPPacket {
-    /// What describes the stored image and no other: its turn, its size, its colour space, small copies of it, and
-    /// where the rest of its packet is.
+    /// The properties that describe only the stored image.
+    ///
+    /// They are its orientation, its size, its colour space, its thumbnails, and the place of the rest of its packet.
     private static let droppedNames: Set<String> = [
         "orientation", "imagewidth", "imagelength", "pixelxdimension", "pixelydimension", "colorspace", "thumbnails",
         "pageinfo", "hasextendedxmp",
     ]
 
-    /// The packet without what describes the stored image and, unless it is kept, without coordinates: all properties
-    /// whose names begin with `GPS`, whatever their namespace; `nil` where it can't be read.
+    /// Returns the packet without properties of the stored image and, unless they are kept, without coordinates.
     ///
-    /// Words stay, names of places among them.
+    /// Coordinates are all properties whose names begin with `GPS`, in any namespace. Text stays, including place
+    /// names. Returns `nil` if the packet cannot be read.
     static func carriedOver(_ packet: Data, keepsPosition: Bool) -> Data? {
-        // Some writers end it as C ends a text.
+        // Some writers end the packet like a C string.
         var bytes = Array(packet)
         while bytes.last == 0 { bytes.removeLast() }
         var reader = Reader(bytes: bytes) { name in
@@ -26,18 +28,18 @@ enum XMPPacket {
         return reader.read()
     }
 
-    /// Goes through the tags of a packet, and takes over what is kept.
+    /// Reads the tags of a packet, and copies the ones that are kept.
     private struct Reader {
         private static let (open, close) = (UInt8(ascii: "<"), UInt8(ascii: ">"))
 
         private let bytes: [UInt8]
-        /// Whether a property is left out: told its name in lower case, without its prefix.
+        /// Returns whether to drop the property with a name, which is in lower case and without its prefix.
         private let isDropped: (String) -> Bool
         private var offset = 0
         private var output: [UInt8] = []
-        /// The elements that are open.
+        /// The number of open elements.
         private var depth = 0
-        /// How many were open when one began that is left out.
+        /// The depth at which the element that is being dropped began.
         private var droppedDepth: Int?
 
         init(bytes: [UInt8], isDropped: @escaping (String) -> Bool) {
@@ -46,7 +48,7 @@ enum XMPPacket {
         }
 
         mutating func read() -> Data? {
-            // In UTF-16 and UTF-32 each letter has a zero.
+            // In UTF-16 and UTF-32 each ASCII letter contains a zero byte.
             guard !self.bytes.contains(0) else { return nil }
             self.output.reserveCapacity(self.bytes.count)
             while self.offset < self.bytes.count {
@@ -60,7 +62,7 @@ enum XMPPacket {
             return self.depth == 0 ? Data(self.output) : nil
         }
 
-        /// Takes over the bytes up to `end`, unless they are of an element that is left out.
+        /// Moves to `end`, and copies the bytes up to there unless they belong to a dropped element.
         private mutating func take(to end: Int) {
             if self.droppedDepth == nil { self.output += self.bytes[self.offset..<end] }
             self.offset = end
@@ -70,7 +72,7 @@ enum XMPPacket {
             if self.has("<!--") { return self.skip(to: "-->") }
             if self.has("<![CDATA[") { return self.skip(to: "]]>") }
             if self.has("<?") { return self.skip(to: "?>") }
-            // A document type may give names to what stands elsewhere.
+            // A document type may declare entities whose content is elsewhere.
             if self.has("<!") { return false }
             return self.has("</") ? self.readEnd() : self.readStart()
         }
@@ -103,7 +105,7 @@ enum XMPPacket {
             return true
         }
 
-        /// Reads a start tag, or one of an element without content.
+        /// Reads a start tag, or the tag of an element without content.
         private mutating func readStart() -> Bool {
             var place = self.offset + 1
             guard let name = self.name(at: &place) else { return false }
@@ -132,7 +134,7 @@ enum XMPPacket {
             return true
         }
 
-        /// The name of an attribute; `place` moves behind its value.
+        /// Returns the name of an attribute, and moves `place` behind its value.
         private func attribute(at place: inout Int) -> String? {
             guard let name = self.name(at: &place) else { return nil }
             self.passBlanks(&place)
@@ -146,7 +148,7 @@ enum XMPPacket {
             return name
         }
 
-        /// A name without its prefix, in lower case.
+        /// Returns a name without its prefix, in lower case, and moves `place` behind it.
         private func name(at place: inout Int) -> String? {
             let start = place
             while place < self.bytes.count, !Self.isBlank(self.bytes[place]),
@@ -156,7 +158,7 @@ enum XMPPacket {
             }
             guard place > start else { return nil }
             let name = self.bytes[start..<place]
-            // A namespace is declared under any name.
+            // A namespace can be declared with any prefix.
             if name.elementsEqual("xmlns".utf8) || name.starts(with: "xmlns:".utf8) { return "xmlns" }
             let local = name.lastIndex(of: UInt8(ascii: ":")).map { name[($0 + 1)...] } ?? name
             return String(decoding: local, as: UTF8.self).lowercased()
@@ -173,19 +175,21 @@ enum XMPPacket {
 }
 
 extension EncodeOptions.Metadata {
-    /// What may go from one file to another whose pixels are upright and may have another size.
+    /// Creates the metadata that may be copied from one file to another whose pixels are upright and may have another
+    /// size.
     ///
-    /// * EXIF is put together anew from the fields that could be read. The orientation becomes upright. Left out are the
-    ///   thumbnail, the maker's notes, which only the maker's programs can read and which may hold a position of their own,
-    ///   and what describes the stored samples. The directory of the position is left out unless it is kept.
-    /// * XMP loses the properties of the same meaning, those included whose names begin with `GPS`, in any
-    ///   namespace; a packet that can't be read is left out whole. Words stay, names of places among them.
-    /// * IPTC has no place among the blocks that are written, and GIF has none for any. The colour profile is that of the
-    ///   image.
+    /// - EXIF is rebuilt from the fields that could be read. Its orientation becomes upright. The thumbnail and the
+    ///   fields that describe the stored samples are left out. So are the maker's notes, which only the maker's
+    ///   programs can read and which may contain a position. The directory of the position is left out unless the
+    ///   position is kept.
+    /// - XMP loses the properties with the same meaning, including properties whose names begin with `GPS`, in any
+    ///   namespace. A packet that cannot be read is left out completely. Text stays, including place names.
+    /// - IPTC is not copied, because no encoder writes it. GIF has no metadata blocks at all. The image supplies the
+    ///   colour profile.
     ///
     /// - Parameters:
-    ///   - metadata: What a file says.
-    ///   - keepsPosition: Whether the coordinates go over as well.
+    ///   - metadata: The metadata of the original file.
+    ///   - keepsPosition: Whether the coordinates are copied too; `false` by default.
     public init(carryingOver metadata: ImageMetadata, keepsPosition: Bool = false) {
         self.init(
             exif: metadata.exif.flatMap { EXIF.carriedOver($0, keepsPosition: keepsPosition) },

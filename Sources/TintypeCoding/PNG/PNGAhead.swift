@@ -1,24 +1,24 @@
 import TintypeConcurrency
 import TintypeImage
 
-/// Inflates the scanlines of a large image on a lane that has nothing to do, ahead of the lane that makes pixels of them.
+/// Inflates the scanlines of a large image on an idle lane, ahead of the lane that converts them to pixels.
 ///
-/// Strips of whole scanlines go from one to the other, and come back to be filled again. Where none is ready and no lane
-/// is inflating, the lane that uses them inflates one itself: it needs no helper, and waits for one no longer than a strip
-/// takes, which the work that the image may cost bounds.
+/// Strips of whole scanlines pass from one lane to the other, and are reused. If no strip is ready and no lane is
+/// inflating, the converting lane inflates one itself. So it does not depend on a helper. It waits for a helper at most
+/// as long as one strip takes, which the work limit bounds.
 final class PNGAhead: Sendable {
-    /// How many strips there are at most.
+    /// The most strips in memory.
     private static let stripCount = 4
-    /// The bytes of a strip, or of a scanline where that has more.
+    /// The bytes of a strip, or of a scanline if that is larger.
     private static let stripByteCount = 128 << 10
-    /// How long a lane that helps sleeps at most before it looks whether it is wanted.
+    /// The longest sleep in nanoseconds of a helping lane, before it checks whether other work wants it.
     private static let longestSleep = 2_000_000
 
     private struct State {
-        /// What inflates; `nil` while a lane does, and where the image is not being read.
+        /// The inflation; `nil` before the reading begins and after it ends.
         var inflation: PNGInflation?
         var isInflating = false
-        /// Whether nothing more is inflated.
+        /// Whether no more strips will be inflated.
         var hasEnded = false
         var filled: [PNGStrip] = []
         var free: [PNGStrip] = []
@@ -36,11 +36,13 @@ final class PNGAhead: Sendable {
     let byteCount: Int
     private let capacity: Int
     private let state = Locked(State())
-    /// Tells the lane that uses strips that one is filled, or that no lane is inflating.
+    /// Wakes the converting lane when a strip is filled, or no lane is inflating.
     private let filled = Signal()
-    /// Tells the lane that helps that there is room.
+    /// Wakes the helping lane when there is room.
     private let room = Signal()
 
+    /// Creates the strips' bookkeeping.
+    ///
     /// - Parameter lineByteCount: The bytes of a filtered scanline.
     init(lineByteCount: Int) {
         self.capacity = max(1, Self.stripByteCount / lineByteCount) * lineByteCount
@@ -49,13 +51,13 @@ final class PNGAhead: Sendable {
 
     // MARK: The lane that makes pixels
 
-    /// Begins to inflate; what `inflation` reads must be there until ``close()``.
+    /// Begins to inflate; the input of `inflation` must stay valid until ``close()``.
     func open(_ inflation: PNGInflation) {
         self.state.withLock { $0.inflation = inflation }
         self.room.send()
     }
 
-    /// The next strip; `last`, which was given before, is used no more.
+    /// Returns the next strip, and reuses `last`, the previous one.
     func next(after last: PNGStrip?) throws -> PNGStrip {
         var last = last
         while true {
@@ -79,12 +81,12 @@ final class PNGAhead: Sendable {
         }
     }
 
-    /// Reads on to the end of the file, once all strips were given.
+    /// Reads to the end of the file, after the last strip.
     func finish() throws {
         try self.state.withLock { $0.inflation }?.finish()
     }
 
-    /// Ends it, also early: no lane inflates any more.
+    /// Ends the inflation, also early: after it returns, no lane inflates any more.
     func close() {
         while true {
             let isInflating = self.state.withLock { state in
@@ -100,7 +102,7 @@ final class PNGAhead: Sendable {
 
     // MARK: The lane that helps
 
-    /// Inflates until there is nothing left, or the lane is wanted for something else.
+    /// Inflates until nothing is left, or other work wants the lane.
     func help(until isWanted: () -> Bool) {
         while !isWanted(), !Task.isCancelled {
             let step = self.state.withLock { state -> Step in
@@ -142,15 +144,15 @@ final class PNGAhead: Sendable {
     }
 }
 
-/// Filtered scanlines, and what came after them.
+/// Filtered scanlines, and the error that followed them.
 ///
-/// Sendable although unchecked: it belongs to one lane at a time, which gets it under a lock.
+/// Sendable although unchecked: one lane at a time owns it, and receives it under a lock.
 final class PNGStrip: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     fileprivate(set) var count = 0
-    /// The work of filling it.
+    /// The work of filling the strip.
     fileprivate(set) var units = 0
-    /// Why there is nothing behind it.
+    /// The error that ended the inflation after this strip.
     fileprivate(set) var error: (any Error)?
 
     fileprivate init(capacity: Int) {
@@ -169,22 +171,24 @@ final class PNGStrip: @unchecked Sendable {
 
 /// Inflates the scanlines of an image strip by strip.
 ///
-/// Sendable although unchecked: one lane at a time uses it, as ``PNGAhead`` says.
+/// Sendable although unchecked: one lane at a time uses it, which ``PNGAhead`` ensures.
 final class PNGInflation: @unchecked Sendable {
     private let inflater: PNGInflater
     private let work: DecodeWork
     private var data: PNGPixelData
     private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The filtered bytes that are still to be inflated.
+    /// The number of filtered bytes that are not inflated yet.
     private var missing: Int
-    /// Whether all was inflated, or an error was met.
+    /// Whether all bytes were inflated, or an error occurred.
     private(set) var hasEnded = false
 
+    /// Creates an inflation.
+    ///
     /// - Parameters:
-    ///   - data: The compressed bytes; `work` counts what finding them takes.
+    ///   - data: The compressed bytes; its own counter counts the work of finding them.
     ///   - byteCount: The bytes of all filtered scanlines.
-    ///   - work: Counts.
-    /// - Throws: `CodingError` without memory.
+    ///   - work: The counter of the work of inflating.
+    /// - Throws: `CodingError` if memory runs out.
     init(_ data: PNGPixelData, byteCount: Int, work: DecodeWork) throws(CodingError) {
         self.inflater = try PNGInflater()
         self.data = data
@@ -223,7 +227,7 @@ final class PNGInflation: @unchecked Sendable {
         try self.work.count(used * DecodeWork.unitsPerByte + count / 4)
     }
 
-    /// Looks at the checksums behind the last scanline, and for the end.
+    /// Verifies the checksums behind the last scanline, and the end of the file.
     fileprivate func finish() throws {
         var hasEnded = try self.inflater.hasEnded(&self.piece, work: self.work)
         while var piece = try self.data.next() {

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The frames of an APNG: where they lie on the canvas and in the file.
+/// The frames of an APNG: their places on the canvas and in the file.
 ///
 /// Source: W3C PNG, third edition, sections 4.9 and 11.3.6.
 struct PNGAnimation {
     /// One frame.
     ///
-    /// Small, because a hostile file may hold a million.
+    /// The type is small, because a hostile file may contain a million frames.
     struct Frame {
         let left: UInt32
         let top: UInt32
@@ -16,17 +16,17 @@ struct PNGAnimation {
         let milliseconds: UInt32
         let disposal: AnimationFrame.Disposal
         let blend: AnimationFrame.Blend
-        /// Where the first chunk with its pixels begins.
+        /// The offset of the first chunk with its pixels.
         var pixelsOffset = 0
     }
 
     /// How often the frames are shown, as stored: 0 is forever.
     let loopCount: Int
     let frames: [Frame]
-    /// Whether the default image, which decoders without animations show, is the first frame.
+    /// Whether the first frame is the default image, which decoders without animation support show.
     let includesDefaultImage: Bool
 
-    /// What a header says about it; one frame has no timing.
+    /// The timing for the header; without durations if there is only one frame.
     var timing: AnimationTiming {
         var timing = AnimationTiming()
         timing.loopCount = self.loopCount
@@ -36,18 +36,18 @@ struct PNGAnimation {
         return timing
     }
 
-    /// The bytes of the largest frame, and of the largest part of the canvas that comes back after a frame.
+    /// The bytes of the largest frame, and of the largest part of the canvas that is restored after a frame.
     var drawingByteCount: Int {
         func largest(_ frames: some Sequence<Frame>) -> Int { frames.map { Int($0.width) * Int($0.height) }.max() ?? 0 }
-        // There is nothing before the first one, and nothing comes behind the last.
+        // The first frame has nothing to restore, and no frame follows the last.
         let restored = self.frames.dropFirst().dropLast().lazy.filter { $0.disposal == .previous }
         return (largest(self.frames) + largest(restored)).saturatingMultiplied(by: 4)
     }
 
-    /// A frame for compositing.
+    /// Returns a frame for compositing.
     func frame(at index: Int, hasAlpha: Bool) -> AnimationFrame {
         let frame = self.frames[index]
-        // There is nothing before the first frame that could come back.
+        // There is nothing to restore before the first frame.
         let disposal = index == 0 && frame.disposal == .previous ? .background : frame.disposal
         return AnimationFrame(
             left: Int(frame.left),
@@ -61,17 +61,16 @@ struct PNGAnimation {
     }
 }
 
-/// Collects the frames of an APNG from its chunks, and finds out whether they are sound.
+/// Collects the frames of an APNG from its chunks, and validates them.
 ///
-/// An animation that breaks any rule is none: the default image is shown instead, as the
-/// specification recommends.
+/// An animation that breaks any rule is ignored. Then the default image is shown, as the specification recommends.
 struct PNGAnimationParser {
     private enum State {
-        /// No control chunk yet.
+        /// Before the control chunk.
         case still
-        /// Before the pixels of the default image.
+        /// Behind the control chunk, before the pixels of the default image.
         case announced
-        /// Behind the first of them.
+        /// Behind the first pixels of the default image.
         case running
         /// A rule was broken, or the control chunk came too late.
         case broken
@@ -87,14 +86,14 @@ struct PNGAnimationParser {
     private var nextSequenceNumber: UInt32 = 0
     private var frames: [PNGAnimation.Frame] = []
     private var includesDefaultImage = false
-    /// Whether the last frame's pixels have begun.
+    /// Whether the pixels of the last frame have begun.
     private var hasPixels = true
 
     init(canvas: PNGLayout) {
         self.canvas = canvas
     }
 
-    /// Takes over the next chunk, which is whole.
+    /// Reads the next chunk, which must be complete.
     mutating func read(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
         switch chunk.kind {
         case .animationControl: self.readControl(chunk, of: bytes)
@@ -105,10 +104,10 @@ struct PNGAnimationParser {
         }
     }
 
-    /// The frames that were found so far.
+    /// The number of frames found so far.
     var foundFrameCount: Int { self.frames.count }
 
-    /// The animation, or `nil` when there is none or it is broken.
+    /// Returns the animation, or `nil` if it is missing or broken.
     func finish() -> PNGAnimation? {
         guard case .running = self.state, self.hasPixels, self.frames.count == self.frameCount else { return nil }
         return PNGAnimation(
@@ -129,7 +128,7 @@ struct PNGAnimationParser {
     }
 
     private mutating func readFrame(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
-        // The first frame's control chunk may stand before the animation's, as libpng and browsers have it.
+        // The first frame's control chunk may precede the animation's, as libpng and browsers allow.
         let isBeforePixels: Bool
         switch self.state {
         case .still, .announced: isBeforePixels = true
@@ -191,7 +190,7 @@ struct PNGAnimationParser {
 }
 
 extension PNGAnimation.Frame {
-    /// Reads the content of an `fcTL` chunk; `nil` when the frame is not on the canvas or makes no sense.
+    /// Reads the content of an `fcTL` chunk; `nil` if the frame is outside the canvas or invalid.
     fileprivate init?(_ content: UnsafeRawBufferPointer, canvas: PNGLayout) {
         let width: UInt32 = content.bigEndian(at: 4)
         let height: UInt32 = content.bigEndian(at: 8)
@@ -224,7 +223,7 @@ extension PNGAnimation.Frame {
     }
 }
 
-/// The frames of an APNG, each decoded by itself when it is asked for.
+/// The frames of an APNG, each decoded by itself on request.
 struct PNGFrameReader: FrameReader {
     let canvas: PixelSize
     let frames: [AnimationFrame]

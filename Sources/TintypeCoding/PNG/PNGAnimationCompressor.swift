@@ -2,17 +2,16 @@ import CPixelKernels
 import FoundationEssentials
 import TintypeImage
 
-/// Writes animations as APNG: of each frame only the rectangle that changed.
+/// Writes animations as APNG, and of each frame only the rectangle that changed.
 ///
 /// Source: W3C PNG, third edition, section 11.3.6.
 struct PNGAnimationCompressor {
-    /// A part of the canvas.
     let options: EncodeOptions
 
-    /// The file of an animation.
+    /// Returns the file of an animation.
     ///
-    /// - Throws: `CodingError.Code.encodingFailed` when there are no frames, they differ in size, or the file does not
-    ///   fit the limit of bytes; `CancellationError`.
+    /// - Throws: `CodingError.Code.encodingFailed` if there are no frames, the loop count is negative, the frames
+    ///   differ in size, or the file exceeds the byte limit; `CancellationError`.
     func compress(_ animation: AnimationContent) throws -> Data {
         let pictures = try Self.pictures(of: animation)
         return try self.options.smallestPNG { try PNGAnimationCompressor(options: $0).compress(pictures, animation) }
@@ -48,7 +47,7 @@ struct PNGAnimationCompressor {
         return writer.data
     }
 
-    /// The frames upright and in one format, that of the richest.
+    /// Returns the frames upright, in the richest of their formats.
     private static func pictures(of animation: AnimationContent) throws -> [PixelBuffer] {
         let pictures = try animation.frames.map { try $0.image.upright().pixels }
         guard let first = pictures.first, animation.loopCount >= 0 else {
@@ -72,7 +71,7 @@ struct PNGAnimationCompressor {
         PixelArea(rows: 0..<picture.height, columns: 0..<picture.width)
     }
 
-    /// The smallest rectangle outside which nothing changed; one pixel when nothing did.
+    /// Returns the smallest rectangle that contains all changes; one pixel if nothing changed.
     private static func change(from old: PixelBuffer, to new: PixelBuffer) -> PixelArea {
         var area: PixelArea?
         let columns = 0..<new.width
@@ -97,13 +96,13 @@ struct PNGAnimationCompressor {
         return data
     }
 
-    /// A frame that replaces its area and stays.
+    /// Returns the content of an `fcTL` chunk for a frame that replaces its area and stays.
     private static func frameControl(_ sequenceNumber: UInt32, _ area: PixelArea, milliseconds: Int) -> Data {
         var data = Self.bytes(sequenceNumber)
         for number in [area.columns.count, area.rows.count, area.columns.lowerBound, area.rows.lowerBound] {
             data.append(bigEndian: UInt32(clamping: number))
         }
-        // Two bytes hold a minute in milliseconds; longer ones lose what can't be seen.
+        // Two bytes hold a minute in milliseconds. Longer durations lose precision that nobody sees.
         let duration = max(0, milliseconds)
         let denominator = [1_000, 100, 10].first { duration / (1_000 / $0) <= Int(UInt16.max) } ?? 1
         data.append(bigEndian: UInt16(clamping: duration / (1_000 / denominator)))

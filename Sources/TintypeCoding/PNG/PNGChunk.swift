@@ -1,7 +1,7 @@
 import CDeflate
 import TintypeImage
 
-/// One chunk of a PNG: where it lies in the file, and whether all of it is there.
+/// One chunk of a PNG: its place in the file, and its length, which may exceed the file.
 ///
 /// Source: W3C PNG, third edition, section 5.3.
 struct PNGChunk {
@@ -35,25 +35,25 @@ struct PNGChunk {
         /// `fdAT`.
         static let framePixels = Kind(rawValue: 0x6664_4154)
 
-        /// Whether a decoder that does not know the chunk must not go on.
+        /// Whether a decoder that does not know the chunk must stop.
         var isCritical: Bool { self.rawValue & 0x2000_0000 == 0 }
     }
 
-    /// Length, type and checksum.
+    /// The bytes of the length, the type and the checksum.
     static let overhead = 12
     /// The largest length that the specification allows.
     static let maximumLength = Int(Int32.max)
 
     let kind: Kind
-    /// Where the content begins.
+    /// The offset of the content.
     let start: Int
-    /// The length that the chunk says it has; it may reach over the end of the file.
+    /// The length that the chunk declares; it may exceed the file.
     let length: Int
 
-    /// Where the next chunk begins.
+    /// The offset of the next chunk.
     var next: Int { self.start + self.length + 4 }
 
-    /// The chunk at an offset, or `nil` where not even its length and type are there.
+    /// Reads the head of the chunk at an offset; `nil` if its length and type are cut.
     init?(at offset: Int, in bytes: UnsafeRawBufferPointer) {
         guard offset >= 0, offset + 8 <= bytes.count else { return nil }
         self.kind = Kind(rawValue: bytes.bigEndian(at: offset + 4))
@@ -61,18 +61,18 @@ struct PNGChunk {
         self.length = Int(bytes.bigEndian(at: offset) as UInt32)
     }
 
-    /// Whether the whole chunk with its checksum is in the file.
+    /// Returns whether the file contains the whole chunk with its checksum.
     func isComplete(in bytes: UnsafeRawBufferPointer) -> Bool {
         self.length <= Self.maximumLength && self.next <= bytes.count
     }
 
-    /// The content, cut at the end of the file.
+    /// Returns the content, cut at the end of the file.
     func content(of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let end = min(self.start + self.length, bytes.count)
         return UnsafeRawBufferPointer(rebasing: bytes[min(self.start, end)..<end])
     }
 
-    /// Whether the chunk is whole and its checksum is right.
+    /// Returns whether the chunk is complete and its checksum is right.
     func isSound(in bytes: UnsafeRawBufferPointer) -> Bool {
         guard self.isComplete(in: bytes) else { return false }
         let checksum = libdeflate_crc32(0, bytes.baseAddress.map { $0 + self.start - 4 }, self.length + 4)
@@ -80,23 +80,23 @@ struct PNGChunk {
     }
 }
 
-/// Reads of numbers, the highest byte first.
+/// Reads of numbers, highest byte first.
 extension UnsafeRawBufferPointer {
-    /// The number at an offset; the caller has checked that it is there.
+    /// Returns the number at an offset; the caller must check the bounds.
     func bigEndian<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int) -> Number {
         Number(bigEndian: self.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
 }
 
-/// Cuts bytes that arrive in pieces into chunks, of which it keeps nothing.
+/// Splits bytes that arrive in pieces into chunks, without keeping the bytes.
 struct PNGChunkStream {
-    /// What comes next in the bytes.
+    /// An event in the stream of bytes.
     enum Event {
         /// A chunk begins.
         case begin(PNGChunk.Kind)
-        /// More of its content, as far as it has arrived.
+        /// The next part of its content that has arrived.
         case content(PNGChunk.Kind, UnsafeRawBufferPointer)
-        /// The chunk has ended, with the right checksum or a wrong one.
+        /// The chunk has ended; `isSound` says whether the checksum is right.
         case end(PNGChunk.Kind, isSound: Bool)
     }
 
@@ -107,15 +107,15 @@ struct PNGChunkStream {
     }
 
     private var state = State.beforeChunk
-    /// A length and type, or a checksum, that has arrived in part.
+    /// The part of a length and type, or of a checksum, that has arrived.
     private var partial: UInt64 = 0
     private var partialCount = 0
     private var checksum: UInt32 = 0
 
-    /// Reads as far as the next event.
+    /// Reads up to the next event.
     ///
-    /// - Parameter input: What has arrived; what was used is taken off its front.
-    /// - Returns: `nil` when it takes more bytes.
+    /// - Parameter input: The bytes that have arrived; the method removes the used ones from the front.
+    /// - Returns: The event, or `nil` if more bytes are needed.
     /// - Throws: `CodingError` for a chunk that is too long.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Event? {
         switch self.state {
@@ -123,7 +123,7 @@ struct PNGChunkStream {
             guard let start = self.number(of: 8, from: &input) else { return nil }
             let kind = PNGChunk.Kind(rawValue: UInt32(truncatingIfNeeded: start))
             let length = Int(start >> 32)
-            // Nothing is read behind the end chunk, its own length included.
+            // Nothing behind the type of the end chunk is used, not even its length.
             guard length <= PNGChunk.maximumLength || kind == .end else {
                 throw .corrupt(.png, "a chunk is too long")
             }
@@ -149,7 +149,7 @@ struct PNGChunkStream {
         }
     }
 
-    /// A number of some bytes, once all of them have arrived.
+    /// Returns a number of `count` bytes once all of them have arrived; `nil` before.
     private mutating func number(of count: Int, from input: inout UnsafeRawBufferPointer) -> UInt64? {
         while self.partialCount < count, let byte = input.first {
             self.partial = self.partial << 8 | UInt64(byte)

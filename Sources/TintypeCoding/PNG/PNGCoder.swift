@@ -3,16 +3,19 @@ public import TintypeImage
 
 /// Reads and writes PNG and APNG.
 ///
-/// Source: W3C PNG, third edition. Decodes to `gray8`, `rgb8` or, where there is any alpha, a
-/// transparency chunk or an animation, `rgba8`; 16-bit samples keep their high byte. Gamma is
-/// not applied. An animation that breaks the rules is shown as its default image.
+/// Source: W3C PNG, third edition. Decodes to `gray8` or `rgb8`, or to `rgba8` if there is an alpha channel, a
+/// transparency chunk or an animation. 16-bit samples keep their high byte. Gamma is not applied. An animation that
+/// breaks the rules is shown as its default image.
 ///
-/// Damage and transparent colours are taken as libpng takes them:
-/// * Compressed pixels with a wrong Adler-32, a preset dictionary or another broken header are corrupt, and those without
-///   their end are truncated. libpng merely warns if the checksum begins a chunk of its own; here it counts there, too.
-/// * Pixels and bytes behind the last row are ignored.
-/// * Of a transparent colour (`tRNS`) only the bits of the depth count, and it is compared with the samples as stored: with
-///   all 16 bits of 16, before gray of few bits is spread. Pillow compares such samples after it has changed them.
+/// Damage and transparent colours are handled as in libpng:
+///
+/// - Compressed pixels with a wrong Adler-32, a preset dictionary or another broken header are corrupt. Compressed
+///   pixels without their end are truncated. libpng only warns if the checksum begins a chunk of its own; this coder
+///   checks it there, too.
+/// - Pixels and bytes behind the last row are ignored.
+/// - Only the bits within the bit depth of a transparent colour (`tRNS`) count. It is compared with the samples as
+///   stored: with all 16 bits of 16, and before gray of few bits is scaled. Pillow compares such samples after it has
+///   changed them.
 public struct PNGCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -49,12 +52,12 @@ public struct PNGCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) -> Int {
-        // The file, which is no larger than the samples unless they are noise. It grows by a quarter at a time, and may be
-        // copied for that.
+        // The file is no larger than the samples unless they are noise. Its buffer grows by a quarter at a time, and
+        // may be copied for that.
         let line = layout.width.saturatingMultiplied(by: layout.format.channelCount).saturatingAdded(to: 1)
         let samples = line.saturatingMultiplied(by: layout.height).saturatingMultiplied(by: frameCount ?? 1)
         let file = samples.saturatingAdded(to: samples / 64).saturatingMultiplied(by: 9) / 4
-        // A frame may be brought to the format of the others.
+        // A frame may be converted to the richest format of all frames.
         let frames = layout.pixelCount.saturatingMultiplied(by: 4).saturatingMultiplied(by: frameCount ?? 0)
         let lines = PNGLineWriter.byteCount(lineByteCount: line, width: layout.width)
         return file.saturatingAdded(to: frames).saturatingAdded(to: lines)
@@ -67,9 +70,9 @@ struct EncodedPNG: EncodedImage {
     let header: ImageHeader
     private let data: Data
     private let chunks: PNGHeader
-    /// The bytes that decoding a still takes besides its pixels.
+    /// The memory in bytes for decoding a still image in addition to its pixels.
     private let stillByteCount: Int
-    /// What inflates the rows that are lent; used once.
+    /// The inflation of the rows on another lane; used once.
     private var ahead: PNGAhead?
 
     /// Parses the chunks of `data`.
@@ -119,7 +122,8 @@ struct EncodedPNG: EncodedImage {
         self.chunks.animation.map { PNGFrameReader(self.data, self.chunks, $0, options: options) }
     }
 
-    /// A frame is composited, and an interlaced image has no row before it has them all.
+    /// `false` for an animation, whose frames are composited, and for an interlaced image, whose rows are complete only
+    /// at the end.
     var givesRows: Bool { !self.chunks.layout.isInterlaced && self.chunks.animation == nil }
 
     func withRows<Result>(
@@ -141,7 +145,8 @@ struct EncodedPNG: EncodedImage {
         }
     }
 
-    /// Another lane can inflate the rows of a large image ahead of the lane that makes pixels of them.
+    /// Returns a decode of a large image, whose rows another lane inflates ahead of the lane that converts them to
+    /// pixels.
     func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? {
         guard kind == .rows, let ahead = self.makeAhead(options: options) else { return nil }
         var copy = self
@@ -149,7 +154,7 @@ struct EncodedPNG: EncodedImage {
         return ParallelDecode(image: copy, helperCount: 1, helperByteCount: ahead.byteCount) { ahead.help(until: $0) }
     }
 
-    /// The inflation of the rows on another lane; `nil` if one lane is as fast.
+    /// Returns the inflation of the rows on another lane; `nil` if one lane is as fast.
     func makeAhead(options: DecodeOptions) -> PNGAhead? {
         let layout = self.chunks.layout
         guard self.givesRows, options.frame == 0, !options.allowsTruncated,
@@ -164,8 +169,7 @@ struct EncodedPNG: EncodedImage {
 
     private var isAnimated: Bool { !self.header.animation.durations.isEmpty }
 
-    /// What a still is decoded to; while its pixels are not there yet, a chunk before them may still say that it has
-    /// alpha.
+    /// The format of a decoded still image; `rgba8` before the pixels, because a later chunk may still declare alpha.
     private var stillFormat: PixelFormat { self.chunks.pixelsOffset == nil ? .rgba8 : self.chunks.pixelFormat }
 
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
@@ -175,13 +179,13 @@ struct EncodedPNG: EncodedImage {
         switch kind {
         case .rows where self.givesRows: return PNGDecompressor.rowsByteCount(for: self.chunks)
         case .picture, .rows: return picture.saturatingAdded(to: self.isAnimated ? codec : still)
-        // The frame that was shown last stays.
+        // The frame that was shown last stays in memory.
         case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
-        // The default image stays while the frame that was asked for is drawn.
+        // The default image stays in memory while the requested frame is drawn.
         case .incremental where self.isAnimated:
             return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
         case .incremental:
-            // What has arrived and its copy; strips and lines are inflated one by one.
+            // The rows that have arrived and their copy; strips and lines are inflated one by one.
             let lines = 3 * 8 * self.header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount
             let format = self.chunks.saysAnimation ? .rgba8 : self.stillFormat
             let preview = (try? self.header.layout(as: format).byteCount) ?? .max
@@ -191,7 +195,7 @@ struct EncodedPNG: EncodedImage {
 }
 
 extension ImageHeader {
-    /// What the chunks of a PNG say.
+    /// Creates the header from the chunks of a PNG.
     init(_ png: PNGHeader) {
         self.init(format: .png, pixelWidth: png.layout.width, pixelHeight: png.layout.height)
         self.bitDepth = png.layout.bitDepth

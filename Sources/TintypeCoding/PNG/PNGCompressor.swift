@@ -6,13 +6,13 @@ import TintypeImage
 
 /// Writes still images.
 ///
-/// Source: W3C PNG, third edition. The colour type is the smallest that keeps every pixel.
+/// Source: W3C PNG, third edition. It chooses the smallest colour type that keeps every pixel.
 struct PNGCompressor {
     let options: EncodeOptions
 
     /// Returns the file of an upright image.
     ///
-    /// - Throws: `CodingError.Code.encodingFailed` when it does not fit the limit of bytes; `CancellationError`.
+    /// - Throws: `CodingError.Code.encodingFailed` if the file exceeds the byte limit, `CancellationError`.
     func compress(_ pixels: PixelBuffer) throws -> Data {
         try self.options.smallestPNG { try PNGCompressor(options: $0).compressWhole(pixels) }
     }
@@ -31,7 +31,7 @@ struct PNGCompressor {
 
     /// Filters and compresses the scanlines of a part of an image.
     ///
-    /// Takes the memory of a few scanlines and of ``PNGDeflater``.
+    /// It takes the memory of a few scanlines and of ``PNGDeflater``.
     func compress(_ area: PixelArea, of pixels: PixelBuffer, _ format: PNGSampleFormat, to data: inout Data) throws {
         var lines = PNGLineWriter(area, of: pixels, format)
         var deflater = try PNGDeflater(longestLine: lines.byteCount)
@@ -54,7 +54,7 @@ struct PNGCompressor {
         var smallest = (filter: PNGLineWriter.Filter.best, byteCount: Int.max)
         for filter in [PNGLineWriter.Filter.best, .up, .sub, .none] {
             var sample = Data()
-            // ISA-L finds other matches; all higher levels find similar ones.
+            // ISA-L finds other matches than the higher levels, which find similar ones.
             deflater.start(level: min(self.options.pngLevel, 2), lineByteCount: lines.byteCount)
             for band in lines.sample {
                 lines.skip(to: band.lowerBound)
@@ -70,11 +70,11 @@ struct PNGCompressor {
 }
 
 extension EncodeOptions {
-    /// Returns the file that `compress` makes with these options or, when that is too large, with options of more effort.
+    /// Returns the file that `compress` makes with these options or, if that is too large, with options of more effort.
     ///
-    /// Nothing else makes a PNG smaller: it keeps every pixel.
+    /// Only more effort makes a PNG smaller, because it keeps every pixel.
     ///
-    /// - Throws: `CodingError.Code.encodingFailed` when no file fits the limit of bytes; what `compress` throws.
+    /// - Throws: `CodingError.Code.encodingFailed` if no file fits the byte limit, any error of `compress`.
     func smallestPNG(_ compress: (EncodeOptions) throws -> Data) throws -> Data {
         guard let limit = self.maximumByteCount else { return try compress(self) }
         var attempts = [self]
@@ -98,12 +98,12 @@ extension EncodeOptions {
     }
 }
 
-/// Puts the chunks of a PNG together.
+/// Assembles the chunks of a PNG.
 struct PNGWriter {
     /// The file so far.
     private(set) var data = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
 
-    /// Adds a chunk of which the content comes in pieces.
+    /// Appends a chunk whose content consists of `pieces`.
     mutating func append(_ kind: PNGChunk.Kind, _ pieces: Data...) {
         let start = self.data.count + 4
         self.data.append(bigEndian: UInt32(pieces.reduce(0) { $0 + $1.count }))
@@ -115,9 +115,9 @@ struct PNGWriter {
         self.data.append(bigEndian: checksum)
     }
 
-    /// Adds a chunk whose content `body` appends to the data.
+    /// Appends a chunk whose content `body` appends to the data.
     ///
-    /// - Throws: `CodingError` for more bytes than a chunk can have; what `body` throws.
+    /// - Throws: `CodingError` for more bytes than a chunk can have, any error of `body`.
     mutating func append(_ kind: PNGChunk.Kind, _ body: (inout Data) throws -> Void) throws {
         let start = self.data.count
         self.data.append(bigEndian: UInt32(0))
@@ -134,10 +134,10 @@ struct PNGWriter {
         self.data.append(bigEndian: checksum)
     }
 
-    /// Adds the blocks of metadata that there are.
+    /// Appends the metadata blocks that are present.
     mutating func append(_ metadata: EncodeOptions.Metadata) throws {
         if let profile = metadata.colorProfile {
-            // A name is required; the profile has its own.
+            // The format requires a name; the profile contains its real one.
             self.append(.colorProfile, Data("ICC profile\0\0".utf8), try PNGDeflater.deflated(profile))
         }
         if let exif = metadata.exif { self.append(.exif, exif) }
@@ -149,7 +149,7 @@ struct PNGWriter {
 }
 
 extension Data {
-    /// Adds a number, its highest byte first.
+    /// Appends a number, highest byte first.
     mutating func append<Number: FixedWidthInteger>(bigEndian number: Number) {
         Swift.withUnsafeBytes(of: number.bigEndian) { self.append(contentsOf: $0) }
     }
@@ -165,7 +165,7 @@ struct PNGDeflater: ~Copyable {
 
     private let longestLine: Int
     private let stream: OpaquePointer
-    /// The bytes before the strip, then the strip as far as it is there.
+    /// The window of earlier bytes, followed by the strip so far.
     private let bytes: UnsafeMutableRawBufferPointer
     private let output: UnsafeMutablePointer<UInt8>
     private var compressedCount = 0
@@ -173,8 +173,10 @@ struct PNGDeflater: ~Copyable {
     private var checksum: UInt32 = 1
     private var hasBegun = false
 
-    /// - Parameter longestLine: The most bytes that are appended at once.
-    /// - Throws: `CodingError` without memory.
+    /// Allocates a compressor.
+    ///
+    /// - Parameter longestLine: The most bytes to append at once.
+    /// - Throws: `CodingError` if memory runs out.
     init(longestLine: Int) throws(CodingError) {
         guard MemoryRoom.has(Self.byteCount(longestLine: longestLine)), let stream = cpngdeflate_begin() else {
             throw .outOfMemory(.png)
@@ -191,7 +193,7 @@ struct PNGDeflater: ~Copyable {
         self.output.deallocate()
     }
 
-    /// Returns the memory that a stream takes.
+    /// Returns the memory in bytes that a stream takes.
     static func byteCount(longestLine: Int) -> Int {
         Self.capacity(longestLine: longestLine) + Self.outputByteCount + cpngdeflate_size()
     }
@@ -203,8 +205,8 @@ struct PNGDeflater: ~Copyable {
     /// Starts a stream.
     ///
     /// - Parameters:
-    ///   - level: The effort, 0 to 9; others are brought within.
-    ///   - lineByteCount: The bytes of a scanline with its filter byte; 0 for bytes that are no scanlines.
+    ///   - level: The effort; values outside 0 to 9 are clamped.
+    ///   - lineByteCount: The bytes of a scanline with its filter byte; 0 for bytes that are not scanlines.
     mutating func start(level: Int, lineByteCount: Int) {
         cpngdeflate_start(self.stream, CInt(max(0, min(level, 9))), lineByteCount)
         self.compressedCount = 0
@@ -226,7 +228,7 @@ struct PNGDeflater: ~Copyable {
         while self.count - self.compressedCount >= Self.stripByteCount {
             try self.compress(Self.stripByteCount, isLast: false, to: &data)
         }
-        // The window moves to the front.
+        // Move the window to the front.
         let start = self.compressedCount - Self.windowByteCount
         guard start > 0, self.bytes.count - self.count < self.longestLine else { return }
         let rest = UnsafeRawBufferPointer(rebasing: self.bytes[start..<self.count])
@@ -282,21 +284,20 @@ struct PNGLineWriter {
         case up
         case average
         case paeth
-        /// The filter whose bytes are nearest to zero (section 12.7).
+        /// The filter whose output is nearest to zero (section 12.7).
         case best
     }
 
-    /// The bytes of a filtered scanline with its filter.
+    /// The bytes of a filtered scanline, including its filter byte.
     let byteCount: Int
     let format: PNGSampleFormat
     private let area: PixelArea
     private let pixels: PixelBuffer
     private let bytesPerPixel: Int
-    /// The line that is being written and the one above; a sample may take a byte here that
-    /// takes less in the file.
+    /// The line that is being written and the one above, before packing: each sample takes at least one byte.
     private var line: [UInt8]
     private var prior: [UInt8]
-    /// The line as filtered by one filter and by the best one so far.
+    /// The line as filtered by one filter, and by the best one so far.
     private var filtered: [UInt8]
     private var best: [UInt8]
 
@@ -312,12 +313,12 @@ struct PNGLineWriter {
         self.best = self.filtered
     }
 
-    /// Returns the memory that a writer takes.
+    /// Returns the memory in bytes that a writer takes.
     static func byteCount(lineByteCount: Int, width: Int) -> Int {
         2 * (max(lineByteCount, width) + lineByteCount + 1)
     }
 
-    /// Goes on with a row that does not follow.
+    /// Prepares to write a row that does not follow the last one.
     mutating func skip(to row: Int) {
         if row > self.area.rows.lowerBound {
             self.read(row - 1)
@@ -326,7 +327,7 @@ struct PNGLineWriter {
         }
     }
 
-    /// Writes the next row as a scanline; the first one has zeros above it.
+    /// Writes the next row as a scanline; the first row has zeros above it.
     mutating func write(_ row: Int, _ filter: Filter, to target: UnsafeMutableRawBufferPointer) {
         if row == self.area.rows.lowerBound { self.skip(to: row) }
         swap(&self.line, &self.prior)
@@ -356,7 +357,7 @@ struct PNGLineWriter {
         }
     }
 
-    /// Returns the sum of the filtered bytes' distances from zero.
+    /// Filters the line, and returns the sum of the filtered bytes' distances from zero.
     private func apply(_ filter: Filter, to target: UnsafeMutableRawBufferPointer) -> UInt64 {
         self.line.withUnsafeBufferPointer { line in
             self.prior.withUnsafeBufferPointer { prior in
@@ -381,7 +382,7 @@ extension PNGLineWriter {
     private static let bandHeight = 8
     private static let sampledByteCount = 32 << 10...1 << 20
 
-    /// Rows that stand for all: a thirty-second of them, in bands from top to bottom.
+    /// The sampled rows: a thirty-second of all rows, in bands from top to bottom.
     var sample: [Range<Int>] {
         let rows = self.area.rows
         let byteCount = min(

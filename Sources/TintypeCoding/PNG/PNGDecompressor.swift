@@ -4,14 +4,13 @@ import TintypeImage
 
 /// Decodes the pixels of an image or frame.
 ///
-/// What is common goes the short way: libdeflate inflates all pixels at once, twice as fast as
-/// zlib and in the memory of the image itself, where the filters are undone in place. What is
-/// large, cut or broken goes row by row through zlib, which is also the judge of what is broken.
+/// The usual case takes a fast path: libdeflate inflates all pixels at once, twice as fast as zlib, into the memory of
+/// the image itself, and the filters are undone in place. Large, truncated or broken data is decoded row by row through
+/// zlib, which also decides whether data is broken.
 struct PNGDecompressor {
-    /// Filtered scanlines up to this size are inflated at once: it can't be cancelled meanwhile, and takes 50 ms at most.
+    /// The most filtered bytes to inflate at once, because that cannot be cancelled and takes up to 50 ms.
     private static let maximumWholeByteCount = 32 << 20
-    /// Compressed bytes up to this number are inflated at once, however little they give: blocks without content
-    /// take time too.
+    /// The most compressed bytes to inflate at once, however few bytes they yield, because empty blocks take time too.
     private static let maximumCompressedByteCount = 2 << 20
 
     private let bytes: UnsafeRawBufferPointer
@@ -19,17 +18,19 @@ struct PNGDecompressor {
     private let converter: PNGSampleConverter
     private let isLenient: Bool
     private let work: DecodeWork
-    /// Of the image, or of one frame.
+    /// The layout of the image or of one frame.
     private var layout: PNGLayout
-    /// Whether the end chunk must be there: not for one of many frames.
+    /// Whether the end chunk must be present; `false` for one frame of several.
     private var needsEnd = true
 
+    /// Creates a decoder of a file's pixels.
+    ///
     /// - Parameters:
     ///   - bytes: The file.
-    ///   - header: What it says about its samples.
+    ///   - header: The parsed header of the file.
     ///   - output: The header's own pixel format, or `rgba8`.
-    ///   - isLenient: Whether what could be decoded is good enough.
-    ///   - work: Counts.
+    ///   - isLenient: Whether the decodable part of the pixels suffices.
+    ///   - work: The counter of the decode's work.
     init(
         _ bytes: UnsafeRawBufferPointer,
         header: PNGHeader,
@@ -45,14 +46,14 @@ struct PNGDecompressor {
         self.layout = header.layout
     }
 
-    /// The memory that decoding takes besides the pixels, at most.
+    /// Returns the most memory in bytes that decoding takes in addition to the pixels.
     static func extraByteCount(for header: PNGHeader) -> Int {
         let output = header.animation == nil ? header.pixelFormat : .rgba8
         let isInPlace = !header.layout.isInterlaced && PNGSampleConverter(header, output: output).isIdentity
         return self.byteCount(for: header, wholeUpTo: Self.maximumWholeByteCount, isInPlace: isInPlace)
     }
 
-    /// The memory that lending rows takes.
+    /// Returns the memory in bytes that reading rows takes.
     static func rowsByteCount(for header: PNGHeader) -> Int {
         self.byteCount(for: header, wholeUpTo: PNGRowSource.maximumWholeByteCount, isInPlace: false)
     }
@@ -60,23 +61,23 @@ struct PNGDecompressor {
     private static func byteCount(for header: PNGHeader, wholeUpTo limit: Int, isInPlace: Bool) -> Int {
         let filtered = header.layout.filteredByteCount
         let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
-        // Of larger ones there is a strip.
+        // A larger image is inflated strip by strip.
         guard filtered <= limit, header.pixelByteCount <= Self.maximumCompressedByteCount else {
             return PNGScanlines.stripByteCount + PNGInflater.byteCount + lines
         }
-        // What lies in several chunks is put together before it is inflated.
+        // The contents of several chunks are joined before they are inflated.
         let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
         return (isInPlace ? header.layout.height : filtered) + compressed + lines
     }
 
-    /// Decodes the image, of an animation the default image.
+    /// Decodes the image; for an animation, its default image.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func decompress() throws -> PixelBuffer {
         try self.decompress(try PNGPixelData(self.bytes, of: self.header, isLenient: self.isLenient, work: self.work))
     }
 
-    /// Decodes a frame of which the first chunk of pixels begins at `offset`.
+    /// Decodes a frame whose first chunk of pixels begins at `offset`.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func decompress(frameAt offset: Int, size: PixelSize) throws -> PixelBuffer {
@@ -100,13 +101,13 @@ struct PNGDecompressor {
 
     // MARK: At once
 
-    /// `nil` when the image is not fit for it, or anything is unusual about the data.
+    /// Decodes on the fast path; `nil` if the image is too large for it, or its data is unusual.
     private func decompressWhole(_ data: PNGPixelData, _ layout: PixelLayout) throws -> PixelBuffer? {
         let count = self.layout.filteredByteCount
         guard count <= Self.maximumWholeByteCount else { return nil }
         var rest = data
         if self.converter.isIdentity, !self.layout.isInterlaced {
-            // Rows that end where their padding would begin need a byte each for their filters.
+            // Each row needs an extra byte for its filter unless rows are padded.
             let extra = max(0, count - layout.byteCount)
             let pixels = try Self.catchingUnusual {
                 try PixelBuffer(layout, extraByteCount: extra) { pixels in
@@ -136,7 +137,7 @@ struct PNGDecompressor {
         }
     }
 
-    /// The data are not what the short way takes; not an error yet.
+    /// The data does not suit the fast path, which is not an error yet.
     struct Unusual: Error {}
 
     private static func catchingUnusual(_ body: () throws -> PixelBuffer) throws -> PixelBuffer? {
@@ -149,7 +150,7 @@ struct PNGDecompressor {
 
     /// Inflates all scanlines.
     ///
-    /// - Throws: ``Unusual`` when the data do not hold exactly these scanlines.
+    /// - Throws: ``Unusual`` if the data does not contain exactly these scanlines.
     static func inflate(
         _ data: UnsafeRawBufferPointer,
         to filtered: UnsafeMutableRawBufferPointer,
@@ -170,7 +171,7 @@ struct PNGDecompressor {
         guard result == LIBDEFLATE_SUCCESS else { throw Unusual() }
     }
 
-    /// Undoes the filters of scanlines that lie at the end of the image's own memory.
+    /// Undoes the filters of scanlines at the end of the image's own memory.
     ///
     /// A row begins before its scanline, and ends before the next one.
     private func unfilter(

@@ -1,46 +1,46 @@
 import FoundationEssentials
 import TintypeImage
 
-/// What the chunks of a PNG say, pixels left out.
+/// The content of a PNG's chunks, without pixels.
 ///
-/// Source: W3C PNG, third edition, sections 5 and 11; it covers APNG. A broken chunk that
-/// holds no pixels costs that chunk, never the image.
+/// Source: W3C PNG, third edition, sections 5 and 11; it covers APNG. A broken chunk without pixels is ignored, except
+/// for the header chunk and the palette.
 struct PNGHeader {
-    /// How far the chunks are read.
+    /// The part of the file to read.
     enum Extent {
-        /// Up to the first pixels: what a decode needs.
+        /// The chunks before the pixels, which a decode needs.
         case beforePixels
-        /// All of them: an animation is known to be whole only at its end.
+        /// All chunks, because only the end shows whether an animation is complete.
         case wholeFile
     }
 
-    /// The work of a chunk that is looked at and left.
+    /// The work of a chunk that is skipped.
     static let unitsPerChunk = 4
 
     private static let signature: UInt64 = 0x8950_4E47_0D0A_1A0A
-    /// Behind the signature and the header chunk.
+    /// The offset of the first chunk behind the signature and the header chunk.
     static let firstChunk = 8 + PNGChunk.overhead + PNGLayout.headerLength
 
     let layout: PNGLayout
     /// The colours of a palette image, three bytes each.
     private(set) var palette: [UInt8] = []
-    /// The content of a `tRNS` chunk that fits the colour type; empty without one.
+    /// The content of a `tRNS` chunk that fits the colour type; otherwise empty.
     private(set) var transparency: [UInt8] = []
     private(set) var exif: Data?
     /// The content of an `iCCP` chunk, still compressed.
     private(set) var compressedProfile: Data?
-    /// Where the first chunk with pixels begins; `nil` when there is none.
+    /// The offset of the first chunk with pixels; `nil` if no chunk has pixels.
     private(set) var pixelsOffset: Int?
-    /// The chunks with pixels of the image, and their bytes, where the whole file was read.
+    /// The number of the image's chunks with pixels, and their bytes, if the whole file was read.
     private(set) var pixelChunkCount = 0
     private(set) var pixelByteCount = 0
-    /// The animation, where there is a sound one and the whole file was read.
+    /// The animation, if it is valid and the whole file was read.
     private(set) var animation: PNGAnimation?
 
-    /// Reads the chunk list; one that breaks off ends it early, the decoder finds out.
+    /// Reads the list of chunks up to its end, or up to an incomplete chunk, which the decoder reports.
     ///
-    /// - Throws: `CodingError` for a broken header chunk, for a broken palette, and for more frames than the limits of
-    ///   the work allow; `CancellationError`.
+    /// - Throws: `CodingError` for a broken header chunk, a broken palette, and more frames than the limits of `work`
+    ///   allow; `CancellationError`.
     init(_ bytes: UnsafeRawBufferPointer, _ extent: Extent, work: DecodeWork) throws {
         self.layout = try Self.layout(of: bytes)
         var animation = PNGAnimationParser(canvas: self.layout)
@@ -48,7 +48,7 @@ struct PNGHeader {
         while let chunk = PNGChunk(at: offset, in: bytes) {
             try work.count(Self.unitsPerChunk)
             if chunk.kind == .end {
-                // Without its end, it is not known whether an animation is whole.
+                // Without the end chunk, the animation may be incomplete.
                 if extent == .wholeFile { self.animation = animation.finish() }
                 break
             }
@@ -75,12 +75,12 @@ struct PNGHeader {
         }
     }
 
-    /// Reads the chunk list of `data`.
+    /// Reads the list of chunks of `data`.
     init(_ data: Data, _ extent: Extent, work: DecodeWork) throws {
         self = try data.withUnsafeBytes { try PNGHeader($0, extent, work: work) }
     }
 
-    /// Whether a chunk before the pixels says that they are an animation; its frames may be missing, or not come yet.
+    /// Whether a chunk before the pixels declares an animation, whose frames may be missing or not have arrived yet.
     private(set) var saysAnimation = false
 
     var hasAlpha: Bool {
@@ -107,7 +107,7 @@ struct PNGHeader {
         return layout
     }
 
-    /// Takes over a chunk that stands before the pixels; of several the first.
+    /// Reads a chunk before the pixels; of each kind the first one counts.
     private mutating func read(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) throws(CodingError) {
         let content = chunk.content(of: bytes)
         switch chunk.kind {
@@ -123,8 +123,9 @@ struct PNGHeader {
         }
     }
 
-    /// Takes over a chunk that counts behind the pixels as well; a profile does not belong there,
-    /// but decoders read it.
+    /// Reads a chunk that may also stand behind the pixels.
+    ///
+    /// A profile does not belong there, but decoders read it.
     private mutating func readMetadata(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
         switch chunk.kind {
         case .exif where self.exif == nil:

@@ -1,13 +1,12 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes a PNG while its bytes arrive: by rows, or by passes where it is interlaced.
+/// Decodes a PNG while its bytes arrive: by rows, or by passes if it is interlaced.
 ///
-/// The chunks before the pixels are kept until the pixels begin; of these nothing is kept. An
-/// animation keeps all bytes: its default image is shown while they arrive, and at the end
-/// the frame that was asked for.
+/// It keeps the chunks before the pixels until the pixels begin, and keeps no compressed pixels. For an animation it
+/// keeps all bytes. It shows the default image while they arrive, and decodes the requested frame at the end.
 final class PNGIncrementalDecoder: IncrementalDecoder {
-    /// What the pixels are decoded with, once they begin.
+    /// The decoder of the pixels and its output, once the pixels have begun.
     private struct Pixels {
         let lines: PNGScanlines
         let canvas: PNGCanvas
@@ -17,22 +16,23 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private let work: DecodeWork
     private var receivedByteCount = 0
-    /// The bytes that are kept.
+    /// The bytes kept for later.
     private var kept = Data()
     private var keepsAll = false
-    /// Whether the header has arrived and declares no more than is allowed.
+    /// Whether the header has arrived and is within the limits.
     private var isWithinLimits = false
-    /// Where the next chunk before the pixels begins.
+    /// The offset of the next chunk before the pixels.
     private var offset = PNGHeader.firstChunk
     private var pixels: Pixels?
     private var chunks = PNGChunkStream()
-    /// A block of metadata that stands behind the pixels.
+    /// The content of a metadata chunk behind the pixels.
     private var metadata = Data()
     private var havePixelsEnded = false
-    /// Whether the end of the compressed bytes was found, with the right checksum; not looked for when it may be missing.
+    /// Whether the end of the compressed bytes was found, with the right checksum; not checked if truncation is
+    /// allowed.
     private var haveCompressedBytesEnded = false
     private var hasEnded = false
-    /// What was wrong, where that is allowed or does not matter.
+    /// An error that is allowed, or that does not matter.
     private var failure: CodingError?
     private var previewedLineCount = 0
 
@@ -77,7 +77,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     func finish() throws -> DecodedImage {
         guard let pixels else {
-            // The decoder of whole files says best what is wrong with one without pixels.
+            // The decoder of whole files reports best why the file has no pixels.
             _ = try EncodedPNG(self.kept, limits: self.options.limits).decode(options: self.options)
             throw CodingError.truncated(.png)
         }
@@ -94,7 +94,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         return DecodedImage(Image(pixels: copy, orientation: orientation, sourceFormat: .png))
     }
 
-    /// The frame that was asked for, composited; or what is no animation after all, as a still.
+    /// Returns the requested frame, composited; a still image if the animation turns out to be broken.
     private func finishAnimation() throws -> DecodedImage {
         let encoded = try EncodedPNG(self.kept, limits: self.options.limits)
         self.header = encoded.header
@@ -103,7 +103,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     // MARK: Before the pixels
 
-    /// Looks whether the pixels begin in what has arrived.
+    /// Checks whether the pixels have begun to arrive.
     private func beginPixels() throws {
         let kept = self.kept
         try kept.withUnsafeBytes { bytes in
@@ -135,7 +135,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         try self.consume(UnsafeRawBufferPointer(rebasing: bytes[self.offset...]))
     }
 
-    // MARK: Pixels and what follows them
+    // MARK: Pixels and later chunks
 
     private func consume(_ bytes: UnsafeRawBufferPointer) throws {
         defer { if !self.keepsAll { self.kept = Data() } }
@@ -159,7 +159,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         guard self.haveCompressedBytesEnded || self.options.allowsTruncated else { throw .truncated(.png) }
         self.havePixelsEnded = true
         switch kind {
-        // Its checksum guards nothing.
+        // Ignore its checksum, which guards no content.
         case .end: self.hasEnded = true
         case .exif, .colorProfile: self.metadata = Data()
         case .palette: break
@@ -193,17 +193,17 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The pixels of an image whose bytes are still arriving, and images of what is known.
+/// The pixels of an image whose bytes are still arriving, and previews made from them.
 final class PNGCanvas {
     private let layout: PixelLayout
     private let passes: [PNGPass]
     private let memory: AlignedMemory
     private var picture: PNGPicture
-    /// Counts previews apart: they must not use up what the image itself needs.
+    /// Counts previews separately, so that they do not use up the budget of the image itself.
     ///
-    /// How many there are is not its affair.
+    /// It does not limit the number of previews.
     let previewWork = DecodeWork(.none, format: .png)
-    /// Where the last scanline belonged.
+    /// The place of the last scanline.
     private var last: (pass: Int, row: Int)?
 
     /// Allocates black or transparent pixels.
@@ -229,13 +229,12 @@ final class PNGCanvas {
         self.last = (line.pass, line.row)
     }
 
-    /// A copy of the pixels as they are.
+    /// Returns a copy of the pixels so far.
     func copy(work: DecodeWork) throws -> PixelBuffer {
         try PixelBuffer(self.layout, copying: UnsafeRawBufferPointer(self.pixels), work: work)
     }
 
-    /// An image of what is known: each pixel of an interlaced image stands for those around
-    /// it that have not arrived.
+    /// Returns a preview in which each known pixel of an interlaced image also fills its missing neighbours.
     func preview() throws -> PixelBuffer {
         guard let (whole, overlaid) = self.known else { return try self.copy(work: self.previewWork) }
         return try PixelBuffer(
@@ -259,24 +258,26 @@ final class PNGCanvas {
         return (enlarging ?? DecodeWork.units(ofCopying: self.layout.byteCount)) + overlaying
     }
 
-    /// Of an interlaced image the last pass that is there whole, and what is there of the one that follows.
+    /// The last complete pass of an interlaced image, and the part of the next pass that has arrived.
+    ///
+    /// `nil` if the image is not interlaced, has no pixels yet, or is complete.
     private var known: (whole: PNGPass?, overlaid: (pass: PNGPass, rows: Int)?)? {
         guard self.passes[0].columnStep > 1, let last = self.last else { return nil }
         let pass = self.passes[last.pass]
         guard last.row + 1 == pass.height else {
             return (last.pass > 0 ? self.passes[last.pass - 1] : nil, (pass, last.row + 1))
         }
-        // All pixels need no others to stand for them.
+        // The image is complete, so no pixel is missing.
         return pass.blockHeight == 1 ? nil : (pass, nil)
     }
 
-    /// The work of making so many rows that all stand for those below them.
+    /// Returns the work of making a number of rows and filling the rows below each of them.
     private func units(ofEnlarging pass: PNGPass, rows: Int) -> Int {
         let copied = (pass.blockHeight - 1) * self.layout.planes[0].bytesPerRow
         return rows * (self.layout.width + DecodeWork.units(ofCopying: copied))
     }
 
-    /// Fills the image from the grid of pixels that is known after a pass.
+    /// Fills the image from the grid of pixels that is complete after a pass.
     private func enlarge(_ pass: PNGPass, to target: UnsafeMutableRawBufferPointer) throws {
         let columns = stride(from: 0, to: self.layout.width, by: pass.blockWidth)
         for top in stride(from: 0, to: self.layout.height, by: pass.blockHeight) {
@@ -284,7 +285,7 @@ final class PNGCanvas {
         }
     }
 
-    /// Lays the rows of a pass that is not whole over the image.
+    /// Draws the rows of an incomplete pass over the image.
     private func overlay(_ pass: PNGPass, rows: Int, on target: UnsafeMutableRawBufferPointer) throws {
         let columns = stride(from: pass.left, to: self.layout.width, by: pass.columnStep)
         for index in 0..<rows {
@@ -292,8 +293,10 @@ final class PNGCanvas {
         }
     }
 
-    /// Lets known pixels of a row stand for those beside them, and then the row for those below it, which are as it was
-    /// before: a block of a pass lies within one of the pass before.
+    /// Fills a row from its known pixels, and copies it to the rows below.
+    ///
+    /// Copying the whole row is right: the rows below were equal to it before, because a block of a pass lies within
+    /// a block of the pass before.
     private func enlargeRow(
         _ top: Int,
         of pass: PNGPass,

@@ -4,21 +4,21 @@ import TintypeImage
 
 /// Inflates a zlib stream piece by piece.
 ///
-/// A class, because the stream is given back with it.
+/// It is a class, so that its deinitialiser frees the stream.
 final class PNGInflater {
-    /// The memory that a stream takes: its window, what it is ahead, and its tables.
+    /// The memory in bytes of a stream: its window, the bytes decoded ahead, and its tables.
     static let byteCount = cinflate_size()
 
-    /// Compressed bytes that are taken in at once: blocks without content take time and give nothing.
+    /// The most compressed bytes to inflate at once, because empty blocks take time and yield nothing.
     static let inputByteCount = 64 << 10
 
     private let stream: OpaquePointer
-    /// Whether the stream has come to its end.
+    /// Whether the stream has ended.
     private(set) var isFinished = false
-    /// Whether more may come without more input: it is decoded ahead of what there is room for.
+    /// Whether the next call may return bytes without more input, because they are decoded already.
     private(set) var isAhead = false
     private var isBroken = false
-    /// Whether there was more behind what was wanted.
+    /// Whether the stream has more bytes than the image needs.
     private var goesOn = false
 
     init() throws(CodingError) {
@@ -33,10 +33,10 @@ final class PNGInflater {
     /// Inflates until `output` is full, `input` is used up, or the stream ends.
     ///
     /// - Parameters:
-    ///   - input: Compressed bytes; what was used is taken off its front.
-    ///   - output: Where the bytes go.
-    /// - Returns: The bytes written.
-    /// - Throws: `CodingError` for a broken stream, only when nothing could be written before.
+    ///   - input: Compressed bytes; the method removes the used ones from the front.
+    ///   - output: The memory for the inflated bytes.
+    /// - Returns: The number of bytes written.
+    /// - Throws: `CodingError` for a broken stream, but only if no bytes could be written.
     func inflate(
         _ input: inout UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
@@ -62,16 +62,16 @@ final class PNGInflater {
         return written
     }
 
-    /// Looks for the end of the stream and its checksum, once all that is wanted was inflated.
+    /// Checks for the end of the stream and its checksum, after all needed bytes were inflated.
     ///
-    /// libpng refuses a stream without its end and one with a wrong checksum, and warns of one that goes on. One that goes
-    /// on is not looked at any further.
+    /// libpng refuses a stream without its end and one with a wrong checksum, and warns of one that continues. A stream
+    /// that continues is not read any further.
     ///
     /// - Parameters:
-    ///   - input: Compressed bytes; what was used is taken off its front.
-    ///   - work: Counts.
-    /// - Returns: Whether the stream ends or goes on; `false` when it takes more bytes to tell.
-    /// - Throws: `CodingError` for a wrong checksum and for broken data, and for too much work; `CancellationError`.
+    ///   - input: Compressed bytes; the method removes the used ones from the front.
+    ///   - work: The counter of the decode's work.
+    /// - Returns: Whether the stream ends or continues; `false` if more bytes are needed.
+    /// - Throws: `CodingError` for a wrong checksum, for broken data, and for too much work; `CancellationError`.
     func hasEnded(_ input: inout UnsafeRawBufferPointer, work: DecodeWork) throws -> Bool {
         while !self.isFinished, !self.goesOn {
             var step = UnsafeRawBufferPointer(rebasing: input.prefix(Self.inputByteCount))
@@ -90,20 +90,20 @@ final class PNGInflater {
 
 /// Inflates the ICC profile of an `iCCP` chunk.
 ///
-/// Source: W3C PNG, third edition, section 11.3.2.3. A profile says its own size in its first
-/// bytes, so no more than that is inflated, and a bomb costs what an honest profile may cost.
+/// Source: W3C PNG, third edition, section 11.3.2.3. A profile states its own size in its first bytes. No more than
+/// that is inflated, so a decompression bomb costs no more than a real profile.
 enum PNGColorProfile {
-    /// Profiles of printers take up to three megabytes.
+    /// The most bytes of a profile; profiles of printers have up to three megabytes.
     private static let maximumByteCount = 4 << 20
     /// The fixed header of a profile and its tag count (ICC.1, section 7.2).
     private static let minimumByteCount = 132
     private static let maximumNameLength = 80
 
-    /// The profile in the content of a chunk, or `nil` when it is broken or too large.
+    /// Returns the profile in the content of a chunk, or `nil` if it is broken or too large.
     static func inflated(_ content: Data) -> Data? {
         content.withUnsafeBytes { bytes in
             guard let end = bytes.prefix(Self.maximumNameLength).firstIndex(of: 0) else { return nil }
-            // Behind the name: its end, and the method, of which there is one.
+            // The name is followed by a zero and the method, of which only one exists.
             guard end + 2 < bytes.count, bytes[end + 1] == 0 else { return nil }
             var compressed = UnsafeRawBufferPointer(rebasing: bytes[(end + 2)...])
             guard let inflater = try? PNGInflater() else { return nil }

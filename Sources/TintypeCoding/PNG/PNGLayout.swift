@@ -1,6 +1,6 @@
 import TintypeImage
 
-/// How the samples of a PNG lie in its scanlines: what an `IHDR` chunk says.
+/// The layout of a PNG's samples in its scanlines, from its `IHDR` chunk.
 ///
 /// Source: W3C PNG, third edition, section 11.2.1.
 struct PNGLayout: Equatable {
@@ -32,15 +32,15 @@ struct PNGLayout: Equatable {
 
     static let headerLength = 13
 
-    /// Of the image, or of one frame.
+    /// The width of the image or of one frame in pixels.
     var width: Int
-    /// Of the image, or of one frame.
+    /// The height of the image or of one frame in pixels.
     var height: Int
     let bitDepth: Int
     let colorType: ColorType
     let isInterlaced: Bool
 
-    /// Reads the content of an `IHDR` chunk, which the caller knows to have 13 bytes.
+    /// Reads the content of an `IHDR` chunk, which must have 13 bytes.
     init(_ content: UnsafeRawBufferPointer) throws(CodingError) {
         let width = Int(content.bigEndian(at: 0) as UInt32)
         let height = Int(content.bigEndian(at: 4) as UInt32)
@@ -65,23 +65,23 @@ struct PNGLayout: Equatable {
 
     var bitsPerPixel: Int { self.bitDepth * self.colorType.channelCount }
 
-    /// The distance to the byte that filters call the left neighbour.
+    /// The distance in bytes to the left neighbour that filters use.
     var bytesPerPixel: Int { max(1, self.bitsPerPixel / 8) }
 
-    /// The bytes of a scanline of some pixels, without its filter byte.
+    /// Returns the bytes of a scanline of `width` pixels, without its filter byte.
     func byteCount(ofLine width: Int) -> Int {
         (width * self.bitsPerPixel + 7) / 8
     }
 
-    /// The passes in which the scanlines are stored, those without pixels left out.
+    /// The passes in which the scanlines are stored, without empty ones.
     var passes: [PNGPass] {
         guard self.isInterlaced else { return [PNGPass(width: self.width, height: self.height)] }
         return PNGPass.adam7(width: self.width, height: self.height)
     }
 
-    /// The bytes of all scanlines with their filter bytes: what the compressed data holds.
+    /// The bytes of all scanlines with their filter bytes, which is the size of the inflated data.
     ///
-    /// Sides that the limits refuse, or that no memory holds, give `Int.max`.
+    /// `Int.max` if the number overflows.
     var filteredByteCount: Int {
         var sum = 0
         for pass in self.passes {
@@ -96,28 +96,28 @@ struct PNGLayout: Equatable {
     }
 }
 
-/// The pixels of an image that one pass of the Adam7 interlace holds.
+/// The pixels of an image in one pass of the Adam7 interlace.
 ///
 /// Source: W3C PNG, third edition, section 8.1.
 struct PNGPass: Equatable {
-    /// The pixels of one of its scanlines.
+    /// The number of pixels in each of its scanlines.
     let width: Int
-    /// Its scanlines.
+    /// The number of its scanlines.
     let height: Int
     /// The column of its first pixel.
     var left = 0
     /// The row of its first scanline.
     var top = 0
-    /// From one of its columns to the next.
+    /// The distance between two of its columns.
     var columnStep = 1
-    /// From one of its rows to the next.
+    /// The distance between two of its rows.
     var rowStep = 1
-    /// The columns that a pixel stands for until later passes are there.
+    /// The number of columns that a pixel fills until later passes arrive.
     var blockWidth = 1
-    /// The rows that a pixel stands for until later passes are there.
+    /// The number of rows that a pixel fills until later passes arrive.
     var blockHeight = 1
 
-    /// The passes of an interlaced image, those without pixels left out.
+    /// Returns the passes of an interlaced image, without empty ones.
     static func adam7(width: Int, height: Int) -> [PNGPass] {
         let grid = [
             (0, 0, 8, 8, 8, 8), (4, 0, 8, 8, 4, 8), (0, 4, 4, 8, 4, 4), (2, 0, 4, 4, 2, 4), (0, 2, 2, 4, 2, 2),

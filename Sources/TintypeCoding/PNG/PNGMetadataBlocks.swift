@@ -1,18 +1,18 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The chunks of a PNG that say how its image was taken, EXIF apart; of several of a kind the first that can be read.
+/// The chunks of a PNG that hold metadata, except EXIF; of each kind the first readable one.
 ///
 /// Sources: W3C PNG, third edition, sections 11.3.3.4 and 11.3.4.3; XMP specification, part 3, 1.1.5.
 struct PNGMetadataBlocks {
     private static let packetKeyword = Array("XML:com.adobe.xmp".utf8)
-    /// Packets of layered images take some megabytes.
+    /// The most bytes of a packet; packets of layered images have some megabytes.
     private static let maximumPacketByteCount = 16 << 20
 
     private(set) var xmp: Data?
     private(set) var density: PixelDensity?
 
-    /// Goes through the chunks of a file.
+    /// Reads the chunks of a file.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
     init(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws {
@@ -30,7 +30,7 @@ struct PNGMetadataBlocks {
         }
     }
 
-    /// Without a unit the numbers are the shape of a pixel.
+    /// Returns the pixel density; `nil` without a unit, because the numbers then give only the shape of a pixel.
     private static func density(_ content: UnsafeRawBufferPointer) -> PixelDensity? {
         guard content.count == 9, content[8] == 1 else { return nil }
         return PixelDensity(
@@ -40,7 +40,7 @@ struct PNGMetadataBlocks {
         )
     }
 
-    /// Behind the keyword: whether the text is compressed, how, its language and the translated keyword.
+    /// Returns the text behind the keyword, the compression flag and method, the language and the translated keyword.
     private static func packet(_ content: UnsafeRawBufferPointer, work: DecodeWork) throws -> Data? {
         let flags = self.packetKeyword.count + 1
         guard content.count > flags + 2, content[flags - 1] == 0, content[flags] <= 1, content[flags + 1] == 0,
@@ -51,7 +51,7 @@ struct PNGMetadataBlocks {
         return content[flags] == 0 ? Data(text) : try self.inflated(text, work: work)
     }
 
-    /// The text of a compressed chunk; `nil` for one that is broken, or too long.
+    /// Returns the text of a compressed chunk; `nil` if it is broken or too long.
     private static func inflated(_ text: UnsafeRawBufferPointer, work: DecodeWork) throws -> Data? {
         guard let inflater = try? PNGInflater() else { return nil }
         var compressed = text

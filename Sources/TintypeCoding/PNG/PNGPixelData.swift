@@ -1,19 +1,18 @@
 import TintypeImage
 
-/// The compressed pixels of an image or frame: the contents of the chunks that hold them,
-/// one after the other.
+/// The compressed pixels of an image or frame: the joined contents of the chunks that hold them.
 ///
 /// Source: W3C PNG, third edition, sections 11.2.3 and 11.3.6.3.
 struct PNGPixelData {
     private let bytes: UnsafeRawBufferPointer
     private let kind: PNGChunk.Kind
-    /// Whether a chunk that is cut gives what there is of it, and checksums do not count.
+    /// Whether to return the available part of a chunk that is cut, and to ignore checksums.
     private let isLenient: Bool
     private let work: DecodeWork
-    /// Where the chunk that comes next begins.
+    /// The offset of the next chunk.
     private(set) var offset: Int
 
-    /// The data of which the first chunk begins at `offset`.
+    /// Creates the data whose first chunk begins at `offset`.
     init(_ bytes: UnsafeRawBufferPointer, at offset: Int, isLenient: Bool, work: DecodeWork) {
         self.bytes = bytes
         self.work = work
@@ -22,9 +21,9 @@ struct PNGPixelData {
         self.offset = offset
     }
 
-    /// The data of the image, of an animation those of its default image.
+    /// Creates the data of the image; for an animation, of its default image.
     ///
-    /// - Throws: `CodingError` when there are none, `CancellationError`.
+    /// - Throws: `CodingError` if the file has no pixels, `CancellationError`.
     init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool, work: DecodeWork) throws {
         guard let offset = header.pixelsOffset else {
             try PNGPixelData(bytes, at: PNGHeader.firstChunk, isLenient: false, work: work).checkEnd()
@@ -33,13 +32,13 @@ struct PNGPixelData {
         self.init(bytes, at: offset, isLenient: isLenient, work: work)
     }
 
-    /// The content of the next chunk, perhaps empty; `nil` behind the last.
+    /// Returns the content of the next chunk, which may be empty; `nil` after the last chunk.
     ///
-    /// - Throws: `CodingError` for a chunk that is cut, or has a wrong checksum; `CancellationError`.
+    /// - Throws: `CodingError` for a chunk that is cut or has a wrong checksum; `CancellationError`.
     mutating func next() throws -> UnsafeRawBufferPointer? {
         try self.work.count(PNGHeader.unitsPerChunk)
         guard let chunk = PNGChunk(at: self.offset, in: self.bytes) else {
-            // Another chunk was to come: the end chunk at least.
+            // Another chunk must follow, at least the end chunk.
             if self.isLenient { return nil }
             throw CodingError.truncated(.png)
         }
@@ -60,9 +59,9 @@ struct PNGPixelData {
         return UnsafeRawBufferPointer(rebasing: content[prefix...])
     }
 
-    /// All that is left, in one piece.
+    /// Passes the remaining bytes in one piece to `body`.
     ///
-    /// The piece is a copy only where there are several chunks; it lives as long as `body` runs.
+    /// The piece is a copy only if there are several chunks. It is valid while `body` runs.
     mutating func withWhole<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
         var rest = self
         let first = try rest.next()
@@ -78,7 +77,7 @@ struct PNGPixelData {
         let whole = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
         defer { whole.deallocate() }
         var copied = 0
-        // Their checksums were looked at.
+        // The checksums were verified above.
         var pieceByPiece = PNGPixelData(self.bytes, at: self.offset, isLenient: true, work: self.work)
         while let piece = try pieceByPiece.next(), copied + piece.count <= count {
             UnsafeMutableRawBufferPointer(rebasing: whole[copied...]).copyMemory(from: piece)
@@ -87,16 +86,16 @@ struct PNGPixelData {
         return try body(UnsafeRawBufferPointer(rebasing: whole[..<copied]))
     }
 
-    /// Reads on behind the pixels to the end chunk.
+    /// Reads the chunks behind the pixels up to the end chunk.
     ///
-    /// Other chunks hold no pixels; what is wrong with them harms nothing, unless they are critical.
+    /// They hold no pixels, so their errors are ignored unless the chunk is critical.
     ///
-    /// - Throws: `CodingError` when the end is missing, `CancellationError`.
+    /// - Throws: `CodingError` if the end is missing, `CancellationError`.
     func checkEnd() throws {
         var offset = self.offset
         while let chunk = PNGChunk(at: offset, in: self.bytes) {
             try self.work.count(PNGHeader.unitsPerChunk)
-            // Its checksum guards nothing.
+            // Ignore its checksum, which guards no content.
             if chunk.kind == .end { return }
             guard chunk.length <= PNGChunk.maximumLength else { throw CodingError.corrupt(.png, "a chunk is too long") }
             guard chunk.isComplete(in: self.bytes) else { break }

@@ -1,34 +1,37 @@
 import TintypeImage
 
-/// Lends the rows of an image that is not interlaced, inflated as they are asked for.
+/// The rows of an image that is not interlaced, inflated on demand.
 ///
-/// Takes a strip of memory, however large the image is; of a smaller one all scanlines are
-/// inflated at once, which is faster. The bytes of the file must outlive it.
+/// For a large image it takes a strip of memory. All scanlines of a smaller one are inflated at once, which is faster.
+/// The bytes of the file must outlive the object.
 final class PNGRowSource: RowSource {
-    /// The filtered scanlines that are inflated at once: with them a thumbnail stays within what it may take.
+    /// The most filtered bytes to inflate at once, so that a thumbnail stays within its memory estimate.
     static let maximumWholeByteCount = 24 << 20
 
     let layout: PixelLayout
     private let converter: PNGSampleConverter
     private let lines: PNGScanlines
-    /// All scanlines, where they were inflated at once.
+    /// All scanlines, if they were inflated at once; otherwise `nil`.
     private let whole: UnsafeMutableRawBufferPointer?
     private let isLenient: Bool
     private let work: DecodeWork
-    /// What gives strips of scanlines instead, and the present one.
+    /// The source of strips of scanlines, if another lane may inflate them, and the present strip.
     private let ahead: PNGAhead?
     private var strip: PNGStrip?
     private var data: PNGPixelData
     private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// Whether the rest is missing, and that is allowed.
+    /// Whether the remaining rows are missing, which is allowed.
     private var isCut = false
 
+    /// Opens the rows of a file.
+    ///
     /// - Parameters:
     ///   - bytes: The file.
-    ///   - header: What it says about its samples.
-    ///   - isLenient: Whether what could be decoded is good enough.
-    ///   - ahead: What inflates, perhaps on another lane; ``PNGAhead/close()`` must follow.
-    ///   - work: Counts.
+    ///   - header: The parsed header of the file.
+    ///   - isLenient: Whether the decodable part of the pixels suffices.
+    ///   - ahead: The inflation that another lane may share, or `nil`; the caller must call ``PNGAhead/close()``
+    ///     afterwards.
+    ///   - work: The counter of the decode's work.
     /// - Throws: `CodingError`, `CancellationError`.
     init(
         _ bytes: UnsafeRawBufferPointer,
@@ -75,7 +78,7 @@ final class PNGRowSource: RowSource {
         }
     }
 
-    /// The next line, or `nil` for one that is missing, where that is allowed.
+    /// Returns the next line, or `nil` if it is missing and that is allowed.
     private func nextLine() throws -> PNGScanlines.Line? {
         if self.isCut { return nil }
         do {
@@ -100,13 +103,13 @@ final class PNGRowSource: RowSource {
         if let error = self.strip?.error { throw error }
         let strip = try ahead.next(after: self.strip)
         self.strip = strip
-        // Two lanes count apart: one of the counts is to be that of all.
+        // Two lanes count separately, so add the work of the other one to this counter.
         try self.work.count(strip.units)
         self.lines.goOn(with: strip.bytes)
         if self.lines.isAtEndOfMemory, let error = strip.error { throw error }
     }
 
-    /// Looks at the checksums behind the last line, and for the end.
+    /// Verifies the checksums behind the last line, and the end of the file.
     private func finish() throws {
         if let ahead { return try ahead.finish() }
         var hasEnded = try self.lines.hasEnded(&self.piece)
@@ -117,7 +120,7 @@ final class PNGRowSource: RowSource {
         try self.data.checkEnd()
     }
 
-    /// All scanlines; `nil` for a large image, and for data with anything unusual about them.
+    /// Returns all scanlines; `nil` for a large image, and for unusual data.
     private static func inflateWhole(
         _ data: PNGPixelData,
         _ layout: PNGLayout,

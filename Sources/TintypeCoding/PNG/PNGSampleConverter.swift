@@ -1,20 +1,23 @@
 import TintypeImage
 
-/// Turns the packed samples of a scanline into pixels of 8 bits a sample.
+/// Converts the packed samples of a scanline to pixels with 8 bits a sample.
 ///
-/// Source: W3C PNG, third edition, sections 7.2, 11.3.1.1 and 13.12. Of 16 bits the high byte
-/// is kept, as browsers do; gamma is not applied.
+/// Source: W3C PNG, third edition, sections 7.2, 11.3.1.1 and 13.12. 16-bit samples keep their high byte, as in
+/// browsers. Gamma is not applied.
 struct PNGSampleConverter {
     let output: PixelFormat
     private let layout: PNGLayout
-    /// Red, green, blue and alpha of each index, the red byte lowest; what the file leaves out
-    /// is opaque black.
+    /// The colours of all indices, with red in the lowest byte, then green, blue and alpha.
+    ///
+    /// Colours that the file does not define are opaque black.
     private let palette: [UInt32]
-    /// The one colour that is transparent, in samples of the stored depth.
+    /// The transparent colour, in samples of the stored depth; `nil` if all colours are opaque.
     private let transparentColor: (red: Int, green: Int, blue: Int)?
 
+    /// Creates a converter.
+    ///
     /// - Parameters:
-    ///   - header: What the file says about its samples.
+    ///   - header: The parsed header of the file.
     ///   - output: The header's own pixel format, or `rgba8`.
     init(_ header: PNGHeader, output: PixelFormat) {
         self.layout = header.layout
@@ -36,7 +39,7 @@ struct PNGSampleConverter {
 
     /// Writes `count` pixels.
     ///
-    /// `samples` holds as many, `pixels` has room for them.
+    /// `samples` must hold as many samples, and `pixels` must have room for the pixels.
     func convert(_ samples: UnsafeRawBufferPointer, count: Int, to pixels: UnsafeMutableRawPointer) {
         guard let base = samples.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
         let target = pixels.assumingMemoryBound(to: UInt8.self)
@@ -83,7 +86,7 @@ struct PNGSampleConverter {
         self.palette.withUnsafeBufferPointer { palette in
             var pixel = pixels
             for index in 0..<count {
-                // Of a smaller depth no index reaches over the 256 colours either.
+                // Indices of a smaller depth cannot exceed the 256 colours either.
                 let color = palette[isByte ? Int(samples[index]) : self.sample(index, of: samples)]
                 pixel[0] = UInt8(truncatingIfNeeded: color)
                 pixel[1] = UInt8(truncatingIfNeeded: color >> 8)
@@ -127,14 +130,14 @@ struct PNGSampleConverter {
         }
     }
 
-    /// Of 16 bits: those of 8 are pixels already.
+    /// Converts 16-bit samples, because 8-bit ones are pixels already.
     private func convertRGBA(_ samples: UnsafePointer<UInt8>, _ count: Int, _ pixels: UnsafeMutablePointer<UInt8>) {
         for index in 0..<count * 4 { pixels[index] = samples[index * 2] }
     }
 
     // MARK: Samples
 
-    /// A sample of an image with one sample a pixel; the leftmost is in the highest bits.
+    /// Returns a sample of an image with one sample a pixel; the leftmost is in the highest bits.
     private func sample(_ index: Int, of samples: UnsafePointer<UInt8>) -> Int {
         switch self.layout.bitDepth {
         case 8: return Int(samples[index])
@@ -163,7 +166,7 @@ struct PNGSampleConverter {
         }
     }
 
-    /// Bits above the depth do not count (section 11.3.1.1).
+    /// Returns the transparent colour, ignoring bits above the depth (section 11.3.1.1).
     private static func transparentColor(of header: PNGHeader) -> (red: Int, green: Int, blue: Int)? {
         let mask = 1 << header.layout.bitDepth - 1
         let samples = header.transparency
@@ -176,7 +179,7 @@ struct PNGSampleConverter {
     }
 }
 
-/// The pixels of an image that is being decoded: puts each scanline where it belongs.
+/// The pixels of an image that is being decoded, to which each scanline is written at its place.
 struct PNGPicture {
     private let converter: PNGSampleConverter
     private let passes: [PNGPass]
@@ -185,11 +188,13 @@ struct PNGPicture {
     /// One scanline of an interlaced image, before its pixels are spread out.
     private var spread: [UInt8] = []
 
+    /// Creates an image without pixels.
+    ///
     /// - Parameters:
-    ///   - converter: Makes the pixels.
+    ///   - converter: The converter of the samples.
     ///   - passes: The passes of the scanlines.
-    ///   - layout: Where the rows lie.
-    ///   - pixels: The memory of the image; it must outlive this value.
+    ///   - layout: The layout of the image.
+    ///   - pixels: The memory of the image, which must outlive this value.
     init(
         _ converter: PNGSampleConverter,
         passes: [PNGPass],

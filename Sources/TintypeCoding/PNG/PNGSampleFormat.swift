@@ -1,16 +1,17 @@
 import FoundationEssentials
 import TintypeImage
 
-/// How images are stored in a PNG that is being written: the colour type that takes the
-/// fewest bits and keeps every pixel, and the pixel format.
+/// The storage of images in a PNG that is being written.
+///
+/// It has the colour type with the fewest bits that keeps every pixel.
 struct PNGSampleFormat {
     let bitDepth: Int
     let colorType: PNGLayout.ColorType
-    /// The colours, where they are stored as indices.
+    /// The colours, if the image is stored as indices; otherwise `nil`.
     let palette: ColorSet?
     let pixelFormat: PixelFormat
 
-    /// Chooses for images of one pixel format, which share a palette.
+    /// Chooses the storage for images with one pixel format, which share a palette.
     init(_ pictures: [PixelBuffer], format: PixelFormat) throws {
         self.pixelFormat = format
         let palette = try Self.palette(of: pictures)
@@ -25,10 +26,10 @@ struct PNGSampleFormat {
         }
     }
 
-    /// Whether filters are likely to help: among few colours, neighbours tell nothing.
+    /// Whether filters are likely to help; with few colours, neighbouring indices are unrelated.
     var suitsFilters: Bool { self.palette == nil && self.bitDepth == 8 }
 
-    /// The content of the header chunk.
+    /// Returns the content of the header chunk.
     func header(width: Int, height: Int) -> Data {
         var data = Data()
         data.append(bigEndian: UInt32(width))
@@ -37,22 +38,22 @@ struct PNGSampleFormat {
         return data
     }
 
-    /// Adds the palette with its transparency, where there is one.
+    /// Appends the palette with its transparency, if there is one.
     func appendPalette(to writer: inout PNGWriter) {
         guard let palette else { return }
         writer.append(.palette, Data(palette.colors.paletteBytes))
         guard self.pixelFormat.hasAlpha else { return }
-        // What is left out at the end is opaque. At least one, so that the image keeps its alpha.
+        // Missing entries at the end are opaque. Write at least one entry, so that the image keeps its alpha.
         let last = palette.colors.lastIndex { $0 >> 24 != 255 } ?? 0
         writer.append(.transparency, Data(palette.colors[...last].map { UInt8($0 >> 24) }))
     }
 
-    /// The bytes of a scanline of some pixels, without its filter byte.
+    /// Returns the bytes of a scanline of `width` pixels, without its filter byte.
     func byteCount(ofLine width: Int) -> Int {
         (width * self.bitDepth * self.colorType.channelCount + 7) / 8
     }
 
-    /// Writes a part of a row as a scanline; the rest of `line` is left as it is.
+    /// Writes a part of a row as a scanline, and leaves the rest of `line` unchanged.
     func write(row: Int, of pixels: PixelBuffer, columns: Range<Int>, to line: UnsafeMutablePointer<UInt8>) {
         if let palette {
             palette.write(row: row, of: pixels, columns: columns, to: line)
@@ -66,11 +67,11 @@ struct PNGSampleFormat {
             let start = base + plane.offset + row * plane.bytesPerRow + columns.lowerBound * channels
             UnsafeMutableRawPointer(line).copyMemory(from: start, byteCount: columns.count * channels)
         }
-        // Gray of fewer bits: the highest ones say it all.
+        // For gray of fewer bits, the highest bits determine the rest.
         self.pack(line, count: columns.count, shift: 8 - self.bitDepth)
     }
 
-    /// Moves samples of one byte each together, the leftmost into the highest bits.
+    /// Packs samples of one byte each, the leftmost into the highest bits.
     private func pack(_ line: UnsafeMutablePointer<UInt8>, count: Int, shift: Int) {
         guard self.bitDepth < 8 else { return }
         let perByte = 8 / self.bitDepth
@@ -92,18 +93,18 @@ struct PNGSampleFormat {
         return palette
     }
 
-    /// Whether the palette takes less than it saves; by half, as what is saved compresses well.
+    /// Returns whether the palette takes less than half of what it saves, because the saved bytes compress well.
     private static func isWorthwhile(_ palette: ColorSet, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool {
         let pixels = pictures.reduce(0) { $0 + $1.width * $1.height }
         return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels
             * (format.channelCount - 1)
     }
 
-    /// The fewest bits that hold every gray exactly.
+    /// Returns the fewest bits that store every gray exactly.
     private static func grayDepth(of palette: ColorSet?) -> Int {
         guard let palette else { return 8 }
         let grays = palette.colors.map { $0 & 255 }
-        // One step of the depth is this much of 8 bits.
+        // One step of this depth in units of 8-bit gray.
         return [(1, 255), (2, 85), (4, 17)].first { step in grays.allSatisfy { $0 % UInt32(step.1) == 0 } }?.0 ?? 8
     }
 }

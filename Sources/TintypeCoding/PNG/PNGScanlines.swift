@@ -1,14 +1,14 @@
 import CPNGFilters
 import TintypeImage
 
-/// Gives the scanlines of an image one by one, inflated and unfiltered.
+/// The scanlines of an image, inflated and unfiltered one by one.
 ///
-/// Works from compressed bytes that arrive in pieces, or from filtered scanlines that lie in
-/// memory whole. Never inflates more than the image has.
+/// The input is compressed bytes that arrive in pieces, or filtered scanlines in memory. It never inflates more bytes
+/// than the image has.
 final class PNGScanlines {
     /// One unfiltered scanline.
     struct Line {
-        /// The samples as packed in the file; valid until the next line is asked for.
+        /// The samples as packed in the file; valid until the next call of ``next(_:)``.
         let samples: UnsafeRawBufferPointer
         /// The index of its pass.
         let pass: Int
@@ -16,28 +16,28 @@ final class PNGScanlines {
         let row: Int
     }
 
-    /// Inflated at once: enough that the inflater runs at its best, little enough for the cache.
+    /// The bytes to inflate at once: enough for an efficient inflater, few enough for the cache.
     static let stripByteCount = 64 << 10
 
     let passes: [PNGPass]
     private let layout: PNGLayout
     private let inflater: PNGInflater?
     private let work: DecodeWork
-    /// Filtered bytes, of which those in `filled` are not used yet; lent where there is no inflater.
+    /// Filtered bytes, of which the range `filled` is not used yet; the caller owns them if there is no inflater.
     private var strip: UnsafeMutableRawBufferPointer
     private var filled: Range<Int>
-    /// The filtered bytes that are still to be inflated.
+    /// The number of filtered bytes that are not inflated yet.
     private var missing: Int
-    /// The last two lines, unfiltered; the filters look at the one above.
+    /// The last two unfiltered lines, because filters depend on the line above.
     private let lines: UnsafeMutableRawBufferPointer
     private let lineCapacity: Int
     private var current = 0
     private var pass = 0
     private var row = 0
-    /// The lines that were given out.
+    /// The number of lines returned.
     private(set) var lineCount = 0
 
-    /// Prepares for compressed bytes.
+    /// Creates scanlines of compressed bytes.
     convenience init(_ layout: PNGLayout, work: DecodeWork) throws(CodingError) {
         let inflater = try PNGInflater()
         let missing = layout.filteredByteCount
@@ -46,13 +46,14 @@ final class PNGScanlines {
         self.init(layout, inflater, strip: strip, filled: 0..<0, missing: missing, work: work)
     }
 
-    /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
+    /// Creates scanlines of filtered bytes in memory, which must outlive the object.
     convenience init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer, work: DecodeWork) {
         self.init(layout, nil, strip: filtered, filled: 0..<filtered.count, missing: 0, work: work)
     }
 
-    /// Goes on with filtered scanlines that lie in memory, once the ones before were given out; they must be there until the
-    /// next call.
+    /// Continues with filtered scanlines in memory, after all earlier lines were returned.
+    ///
+    /// They must stay valid until the next call.
     func goOn(with filtered: UnsafeMutableRawBufferPointer) {
         self.strip = filtered
         self.filled = 0..<filtered.count
@@ -83,17 +84,17 @@ final class PNGScanlines {
         if self.inflater != nil { self.strip.deallocate() }
     }
 
-    /// Whether what lies in memory has no further line.
+    /// Whether the memory does not contain another line.
     var isAtEndOfMemory: Bool { self.filled.count <= self.lineCapacity }
-    /// Whether all lines were given out.
+    /// Whether all lines were returned.
     var isFinished: Bool { self.pass == self.passes.count }
 
     /// Inflates and unfilters the next line.
     ///
-    /// - Parameter input: Compressed bytes; what was used is taken off its front. All of them
-    ///   are used before `nil` is returned, unless the image is finished.
-    /// - Returns: `nil` when there are no more lines, or when it takes more compressed bytes.
-    /// - Throws: `CodingError` for data that break off or are broken, and for too much work; `CancellationError`.
+    /// - Parameter input: Compressed bytes; the method removes the used ones from the front. It uses all of them before
+    ///   it returns `nil`, unless the image is finished.
+    /// - Returns: The line, or `nil` if there are no more lines or more compressed bytes are needed.
+    /// - Throws: `CodingError` for data that end early or are broken, and for too much work; `CancellationError`.
     func next(_ input: inout UnsafeRawBufferPointer) throws -> Line? {
         guard self.pass < self.passes.count else { return nil }
         let width = self.passes[self.pass].width
@@ -101,8 +102,8 @@ final class PNGScanlines {
         while self.filled.count < count + 1 {
             guard try self.fill(&input) else { return nil }
         }
-        // Its filter and its pixels; four bytes are filtered in the time that a pixel takes. Those of an interlaced
-        // image are strewn over a row of the whole image.
+        // Count the filter and the pixels; filtering four bytes takes as long as converting a pixel. The pixels of an
+        // interlaced image are spread over a row of the whole image.
         let strewn = self.layout.isInterlaced ? self.layout.width / 2 : 0
         try self.work.count(width + strewn + count / 4 + 1)
         let line = Line(samples: try self.unfilter(count), pass: self.pass, row: self.row)
@@ -111,11 +112,11 @@ final class PNGScanlines {
         return line
     }
 
-    /// Looks behind the last line for the end of the compressed bytes and their checksum.
+    /// Checks for the end of the compressed bytes and their checksum behind the last line.
     ///
-    /// - Parameter input: Compressed bytes; what was used is taken off its front.
-    /// - Returns: `false` when it takes more compressed bytes to tell.
-    /// - Throws: As ``PNGInflater/hasEnded(_:work:)``.
+    /// - Parameter input: Compressed bytes; the method removes the used ones from the front.
+    /// - Returns: `false` if more compressed bytes are needed.
+    /// - Throws: The errors of ``PNGInflater/hasEnded(_:work:)``.
     func hasEnded(_ input: inout UnsafeRawBufferPointer) throws -> Bool {
         try self.inflater?.hasEnded(&input, work: self.work) ?? true
     }
@@ -128,14 +129,16 @@ final class PNGScanlines {
         self.pass += 1
     }
 
-    /// Inflates more; false when it takes more compressed bytes.
+    /// Inflates more bytes.
+    ///
+    /// Returns `false` if more compressed bytes are needed.
     private func fill(_ input: inout UnsafeRawBufferPointer) throws -> Bool {
         guard let inflater = self.inflater, !inflater.isFinished, self.missing > 0 else {
             throw CodingError.truncated(.png)
         }
         guard !input.isEmpty || inflater.isAhead else { return false }
         if self.filled.lowerBound > 0 {
-            // The start of a line that is not there whole moves to the front.
+            // Move the start of an incomplete line to the front.
             let rest = UnsafeRawBufferPointer(rebasing: self.strip[self.filled])
             self.strip.copyMemory(from: rest)
             self.filled = 0..<rest.count
@@ -159,7 +162,7 @@ final class PNGScanlines {
             let strip = self.strip.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { throw .truncated(.png) }
         let prior = lines + self.current * self.lineCapacity
-        // Nothing lies above the first line of a pass: each is an image of its own.
+        // The first line of a pass has zeros above it, because each pass is an image of its own.
         if self.row == 0 { prior.update(repeating: 0, count: self.lineCapacity) }
         self.current = 1 - self.current
         let line = lines + self.current * self.lineCapacity

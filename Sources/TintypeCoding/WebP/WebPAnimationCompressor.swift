@@ -2,9 +2,9 @@ import CWebP
 import FoundationEssentials
 import TintypeImage
 
-/// Encodes animations with libwebp's animation encoder, which stores what changes from frame to frame.
+/// Encodes animations with libwebp's animation encoder, which stores the changes from frame to frame.
 ///
-/// Equal frames that follow each other become one that is shown as long as all of them.
+/// Consecutive equal frames become one frame that is shown as long as all of them.
 struct WebPAnimationCompressor {
     let options: EncodeOptions
 
@@ -35,7 +35,7 @@ struct WebPAnimationCompressor {
     }
 }
 
-/// One libwebp animation encoder; freed with the value.
+/// One libwebp animation encoder, which is freed with the object.
 final class WebPAnimationEncoder {
     private let encoder: OpaquePointer
     /// When the next frame begins, in milliseconds.
@@ -48,7 +48,7 @@ final class WebPAnimationEncoder {
         var options = WebPAnimEncoderOptions()
         guard WebPAnimEncoderOptionsInit(&options) != 0 else { throw .webpEncoding("libwebp has another version") }
         options.anim_params.loop_count = CInt(loopCount)
-        // Transparent, as canvases are when they are decoded; the format's own default is white.
+        // Transparent, like the canvas of a decoder; the format's own default is white.
         options.anim_params.bgcolor = 0
         guard let encoder = WebPAnimEncoderNew(CInt(size.width), CInt(size.height), &options) else {
             throw .outOfMemory(.webp)

@@ -3,15 +3,16 @@ public import TintypeImage
 
 /// Reads and writes WebP through libwebp.
 ///
-/// Source: RFC 9649. Stills are decoded to `rgb8`, or `rgba8` where they have alpha; a smaller sufficient size is
-/// decoded straight to. Frames of an animation are decoded to `rgba8`, each by itself.
+/// Source: RFC 9649. Still images are decoded to `rgb8`, or to `rgba8` if they have alpha. If the sufficient size
+/// allows it, a lossy one is decoded to a smaller size directly. Frames of an animation are decoded to `rgba8`, each by
+/// itself.
 ///
-/// Lossy images are decoded by libwebp, lossless ones by code of our own: see ``VP8LDecoder``.
+/// libwebp decodes lossy images; Tintype's own code decodes lossless ones: see ``VP8LDecoder``.
 ///
-/// Memory: a lossy still needs its rows and little else, and with ``EncodedImage/withRows(options:_:)`` only a strip of
-/// them; but rows that are flat from edge to edge take no bytes, and come all at once. The format makes a lossless one
-/// need four bytes a pixel besides: any pixel may refer to any before it. So does the alpha of a lossy one, which is
-/// stored as a lossless image.
+/// Memory: a lossy still image needs little more than its rows, and with ``EncodedImage/withRows(options:_:)`` usually
+/// only a strip of them. But flat rows take no bytes and are decoded all at once. A lossless image needs four more
+/// bytes a pixel, because any pixel may refer to any earlier one. So does the alpha of a lossy image, which is stored
+/// as a lossless image.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -31,7 +32,7 @@ public struct WebPCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        // Gray is stored as RGB, which a profile for gray says nothing of.
+        // Gray is stored as RGB, which a gray profile does not describe.
         let image = image.pixels.format == .gray8 ? try image.inSRGB() : image
         return try WebPCompressor(options: options.keepingProfile(of: image)).compress(try image.upright().pixels)
     }
@@ -55,7 +56,7 @@ struct EncodedWebP: EncodedImage {
     let header: ImageHeader
     private let data: Data
     private let container: WebPContainer
-    /// The still, or the first frame.
+    /// The still image, or the first frame.
     private let first: WebPCodedPicture
 
     /// Parses the chunks of `data`.
@@ -65,9 +66,9 @@ struct EncodedWebP: EncodedImage {
         try self.init(data, try WebPContainer(data, limits: limits))
     }
 
-    /// A file whose chunks were parsed before.
+    /// Creates a file whose chunks were already parsed.
     ///
-    /// - Throws: `CodingError` when there is no image in it.
+    /// - Throws: `CodingError` if it has no image.
     init(_ data: Data, _ container: WebPContainer) throws(CodingError) {
         guard let header = container.header, let first = container.pictures.first else {
             throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
@@ -110,14 +111,14 @@ struct EncodedWebP: EncodedImage {
         return WebPSource(self.first, of: bytes, allowsTruncated: options.allowsTruncated, work: work)
     }
 
-    /// Refuses a file of which a part is missing or damaged, unless that is allowed.
+    /// Refuses a file with a missing or damaged part, unless the options allow that.
     private func checkEnd(_ options: DecodeOptions) throws(CodingError) {
         if !options.allowsTruncated, let error = self.container.error(byteCount: self.data.count) { throw error }
     }
 
     var givesRows: Bool { !self.container.isAnimated }
 
-    /// Lends the rows of a still, of any kind; for its memory see ``WebPCoder``.
+    /// Passes the rows of a still image, lossy or lossless, to `body`; for the memory see ``WebPCoder``.
     func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
@@ -149,11 +150,11 @@ struct EncodedWebP: EncodedImage {
         case .picture:
             pictures = 1
             if options.frame == 0 { codec = self.firstCodecByteCount }
-        // Rows without detail take no bytes, so that all of a lossy image may come at once.
+        // Rows without detail take no bytes, so a whole lossy image may be decoded at once.
         case .rows: pictures = self.first.isLossless ? 0 : 1
-        // The one that was shown last, and the next.
+        // The frame that was shown last, and the next one.
         case .frame: pictures = self.container.isAnimated ? 2 : 1
-        // What has arrived, and its copy.
+        // The rows that have arrived, and their copy.
         case .incremental:
             pictures = 2
             codec = self.firstCodecByteCount
@@ -161,14 +162,14 @@ struct EncodedWebP: EncodedImage {
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures).saturatingAdded(to: codec)
     }
 
-    /// The bytes that the codec needs for the still, or the first frame.
+    /// The memory in bytes that the codec needs for the still image, or the first frame.
     private var firstCodecByteCount: Int {
         self.container.isAnimated ? self.first.codecByteCount : self.container.codecByteCount
     }
 }
 
 extension WebPContainer {
-    /// What the file says about its image, or `nil` while that is not there yet.
+    /// The header of the file, or `nil` until enough bytes have arrived.
     var header: ImageHeader? {
         guard let size = self.size, let first = self.pictures.first else { return nil }
         var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
@@ -179,7 +180,7 @@ extension WebPContainer {
         return header
     }
 
-    /// Why the images of a file of `byteCount` bytes can't all be decoded, or `nil`.
+    /// Returns the error that prevents decoding all images of a file of `byteCount` bytes, or `nil`.
     func error(byteCount: Int) -> CodingError? {
         if let damage = self.damage { return .corrupt(.webp, damage) }
         guard self.isComplete(byteCount) else { return .truncated(.webp) }

@@ -2,7 +2,7 @@ import CWebP
 import FoundationEssentials
 import TintypeImage
 
-/// Encodes stills with libwebp.
+/// Encodes still images with libwebp.
 struct WebPCompressor {
     let options: EncodeOptions
 
@@ -20,7 +20,8 @@ struct WebPCompressor {
 }
 
 extension EncodeOptions {
-    /// The file that `compress` makes at the wanted quality or, where that is too large, at the best that fits.
+    /// Returns the result of `compress` at the requested quality or, if that is too large, at the highest quality that
+    /// fits.
     func smallestWebP(_ compress: (_ quality: Int) throws -> Data) throws -> Data {
         let quality = min(max(self.quality, 1), 100)
         let whole = try compress(quality)
@@ -36,20 +37,20 @@ extension EncodeOptions {
         throw CodingError.webpEncoding("it does not fit \(limit) bytes at the lowest quality; make it smaller")
     }
 
-    /// libwebp's options for these.
+    /// Returns libwebp's configuration for these options.
     func webpConfig(quality: Int) throws(CodingError) -> WebPConfig {
         var config = WebPConfig()
         var isValid = WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(quality)) != 0
         switch self.compression {
         case .lossy: break
         case .lossless:
-            // The effort that cwebp takes unless told otherwise; hidden colours are kept.
+            // This is the default effort of cwebp. Keep hidden colours.
             isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
             config.exact = 1
         case .nearLossless(let level):
             isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
             config.near_lossless = CInt(min(max(level, 0), 100))
-            // libwebp changes nothing where hidden colours are kept.
+            // libwebp changes nothing if hidden colours are kept.
             config.exact = level >= 100 ? 1 : 0
         }
         config.low_memory = self.savesMemory ? 1 : 0
@@ -64,13 +65,13 @@ extension EncodeOptions.Compression {
 }
 
 extension CodingError {
-    /// An image could not be written.
+    /// Returns the error for an image that could not be written.
     static func webpEncoding(_ reason: String) -> CodingError {
         .notEncoded(.webp, "The picture can't be written as WebP: \(reason).")
     }
 }
 
-/// The memory that libwebp takes to encode the worst image of a size: noise of two values, measured.
+/// The memory that libwebp takes to encode the worst image of a size, measured with noise of two values.
 struct WebPMemory {
     private let pixelCount: Int
     private let tileCount: Int
@@ -81,7 +82,8 @@ struct WebPMemory {
     private let savesMemory: Bool
 
     init(_ layout: PixelLayout, _ options: EncodeOptions) {
-        // Lossy images are stored in blocks of 16 by 16 pixels; a lossless one has statistics of each 8 by 8, at most 2,600.
+        // Lossy images are stored in blocks of 16 by 16 pixels. A lossless one has statistics for each 8 by 8, at most
+        // 2,600.
         self.pixelCount = ((layout.width + 15) / 16).saturatingMultiplied(by: (layout.height + 15) / 16)
             .saturatingMultiplied(by: 256)
         self.tileCount = min(2_600, ((layout.width + 7) / 8).saturatingMultiplied(by: (layout.height + 7) / 8))
@@ -92,25 +94,26 @@ struct WebPMemory {
         self.savesMemory = options.savesMemory
     }
 
-    /// Half the bytes that a pixel may take in the file.
+    /// The most half bytes that a pixel takes in the file.
     private var fileHalves: Int { self.isLossless ? 9 : self.hasAlpha ? 5 : 3 }
 
-    /// The bytes of an encode; `frameCount` is `nil` for a still.
+    /// Returns the memory of an encode in bytes; `frameCount` is `nil` for a still image.
     func byteCount(frameCount: Int?) -> Int {
         let file = (self.pixelCount / 2).saturatingMultiplied(by: self.fileHalves)
         let still = self.pixelCount.saturatingMultiplied(by: self.codecBytesPerPixel)
             .saturatingAdded(to: self.codecByteCount)
-            // The best file so far stays while another is tried.
+            // The best file so far stays while another quality is tried.
             .saturatingAdded(to: self.triesQualities ? file.saturatingMultiplied(by: 2) : 0)
         guard let frameCount else { return still }
-        // Three canvases and the frame, two ways to write it, and what was written, which is assembled at the end.
+        // Three canvases and the frame, two encodings of it, and all encoded frames, which are assembled at the end.
         return still.saturatingAdded(to: self.pixelCount.saturatingMultiplied(by: 20))
             .saturatingAdded(to: file.saturatingMultiplied(by: frameCount.saturatingMultiplied(by: 3)))
     }
 
-    /// For each pixel: the image as libwebp holds it, what it finds out about that, and the file, which grows by doubling.
+    /// The bytes for each pixel: libwebp's copy of the image, its analysis, and the file, whose buffer grows by
+    /// doubling.
     private var codecBytesPerPixel: Int {
-        // Lossy images are held as the bits of all blocks; alpha is stored as a lossless image.
+        // libwebp holds the bits of all blocks of a lossy image. Alpha is stored as a lossless image.
         self.isLossless ? 48 : max(self.savesMemory ? 7 : 12 + self.quality / 4, self.hasAlpha ? 40 : 0)
     }
 
@@ -120,11 +123,11 @@ struct WebPMemory {
     }
 }
 
-/// One image as libwebp's encoder wants it; freed with the value.
+/// One image in the form of libwebp's encoder, which is freed with the value.
 struct WebPSourcePicture: ~Copyable {
     /// On the heap, because the encoder writes to it.
     private let picture: UnsafeMutablePointer<WebPPicture>
-    /// The pixels that are converted between two looks at the cancellation: about a millisecond.
+    /// The pixels to convert between two checks for cancellation: about a millisecond.
     private static let pixelsAtOnce = 1 << 18
 
     /// Converts upright pixels.
@@ -139,7 +142,7 @@ struct WebPSourcePicture: ~Copyable {
         picture.progress_hook = { _, _ in Task.isCancelled ? 0 : 1 }
         do {
             guard WebPPictureAlloc(&picture) != 0 else { throw CodingError.outOfMemory(.webp) }
-            // Even, because two rows share their colours.
+            // An even number, because two rows share their colours.
             let rowsAtOnce = max(2, Self.pixelsAtOnce / pixels.width / 2 * 2)
             for top in stride(from: 0, to: pixels.height, by: rowsAtOnce) {
                 try Task.checkCancellation()
@@ -158,7 +161,7 @@ struct WebPSourcePicture: ~Copyable {
         self.picture.deallocate()
     }
 
-    /// An image without pixels.
+    /// Returns an image without pixels.
     private static func picture(width: Int, height: Int, isLossless: Bool) throws(CodingError) -> WebPPicture {
         var picture = WebPPicture()
         guard WebPPictureInit(&picture) != 0 else { throw .webpEncoding("libwebp has another version") }
@@ -168,7 +171,8 @@ struct WebPSourcePicture: ~Copyable {
         return picture
     }
 
-    /// Converts some rows of `pixels`: libwebp converts a whole image in one call, so they become one.
+    /// Converts some rows of `pixels` through an image of their own, because libwebp converts a whole image in one
+    /// call.
     private static func fill(_ picture: inout WebPPicture, rows: Range<Int>, of pixels: PixelBuffer) throws {
         var strip = try Self.picture(width: pixels.width, height: rows.count, isLossless: picture.use_argb != 0)
         defer { WebPPictureFree(&strip) }
@@ -188,13 +192,13 @@ struct WebPSourcePicture: ~Copyable {
         if strip.a != nil {
             Self.copy(strip.a, strip.a_stride, to: picture.a, picture.a_stride, from: rows.lowerBound, rows.count)
         } else if let alpha = picture.a {
-            // Opaque rows have none.
+            // libwebp makes no alpha plane for opaque rows.
             let stride = Int(picture.a_stride)
             (alpha + rows.lowerBound * stride).update(repeating: 255, count: rows.count * stride)
         }
     }
 
-    /// Copies the rows of a plane, which both or neither have, to the rows from `first` on.
+    /// Copies the rows of a plane to the rows from `first` on; does nothing if either image lacks the plane.
     private static func copy<Sample>(
         _ source: UnsafeMutablePointer<Sample>?,
         _ sourceStride: CInt,
@@ -234,7 +238,7 @@ struct WebPSourcePicture: ~Copyable {
         }
     }
 
-    /// Encodes the image; it may be encoded again.
+    /// Encodes the image; it can be encoded again.
     borrowing func encode(_ config: inout WebPConfig) throws -> Data {
         var writer = WebPMemoryWriter()
         WebPMemoryWriterInit(&writer)
@@ -257,7 +261,7 @@ struct WebPSourcePicture: ~Copyable {
         try body(self.picture)
     }
 
-    /// What libwebp says about its last failure.
+    /// The error for libwebp's last failure.
     private var error: CodingError {
         self.picture.pointee.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
             ? .outOfMemory(.webp)
@@ -265,11 +269,11 @@ struct WebPSourcePicture: ~Copyable {
     }
 }
 
-/// Writes blocks of metadata around coded images.
+/// Adds metadata blocks to coded images.
 ///
-/// Source: RFC 9649, sections 2.7.1.4 and 2.7.1.5; the flags of VP8X are set by libwebp's muxer.
+/// Source: RFC 9649, sections 2.7.1.4 and 2.7.1.5; libwebp's muxer sets the flags of VP8X.
 enum WebPMetadata {
-    /// The file with the blocks that there are.
+    /// Returns the file with the blocks that `metadata` has.
     static func add(_ metadata: EncodeOptions.Metadata, to file: Data) throws(CodingError) -> Data {
         let blocks = [("ICCP", metadata.colorProfile), ("EXIF", metadata.exif), ("XMP ", metadata.xmp)]
             .compactMap { name, block in block.map { (name, $0) } }
@@ -293,7 +297,7 @@ enum WebPMetadata {
 
     private static func withWebPData<Result>(_ data: Data, _ body: (UnsafePointer<WebPData>) -> Result) -> Result {
         data.withUnsafeBytes { bytes in
-            // An empty block has no address, which libwebp takes for a mistake.
+            // An empty block has no address, which libwebp rejects.
             withUnsafeBytes(of: UInt8(0)) { empty in
                 let start = bytes.baseAddress ?? empty.baseAddress
                 var lent = WebPData(bytes: start?.assumingMemoryBound(to: UInt8.self), size: bytes.count)
@@ -304,7 +308,7 @@ enum WebPMetadata {
 }
 
 extension Data {
-    /// Takes over memory that libwebp allocated.
+    /// Takes ownership of memory that libwebp allocated.
     init(webp bytes: UnsafePointer<UInt8>, count: Int) {
         self.init(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: bytes),

@@ -2,60 +2,60 @@ import CWebP
 import FoundationEssentials
 import TintypeImage
 
-/// What the RIFF chunks of a WebP say, pixels left out.
+/// The content of a WebP's RIFF chunks, without pixels.
 ///
-/// Reads each chunk's head once and jumps over its content, so that the cost is linear in the number of chunks; goes
-/// on where it stopped when more bytes are there. As strict as libwebp's own demuxer, except that a chunk which the
-/// flags of VP8X do not announce counts all the same.
+/// It reads the head of each chunk once and skips its content, so that the cost is linear in the number of chunks. It
+/// continues where it stopped when more bytes have arrived. It is as strict as libwebp's own demuxer, except that it
+/// accepts chunks that the flags of VP8X do not announce.
 ///
 /// Source: RFC 9649, section 2.
 struct WebPContainer {
-    /// The work of looking at a chunk's head.
+    /// The work of reading a chunk's head.
     private static let unitsPerChunk = 16
 
-    /// The size that VP8X announces; simple files have none.
+    /// The size that VP8X declares; simple files have none.
     private(set) var canvas: PixelSize?
-    /// Whether VP8X announces an animation.
+    /// Whether VP8X declares an animation.
     private(set) var isAnimated = false
     /// The loop count and the durations of the frames.
     private(set) var timing = AnimationTiming()
-    /// The still, or the frames; the last one's end may be missing.
+    /// The still image, or the frames; the end of the last one may be missing.
     private(set) var pictures: [WebPCodedPicture] = []
     private(set) var orientation = Orientation.up
     private(set) var colorProfile: Data?
-    /// Which rule of the format is broken; nothing behind that place is read.
+    /// The broken rule of the format, or `nil`; nothing behind that place is read.
     private(set) var damage: String?
     private(set) var transparency = WebPTransparency()
-    /// The bytes of memory that drawing the hungriest image takes besides its canvas.
+    /// The most memory in bytes that decoding one image takes in addition to the canvas.
     private(set) var codecByteCount = 0
 
-    /// Where the file ends according to its own size.
+    /// The end of the file according to its own size.
     private var end: Int?
-    /// The next chunk.
+    /// The offset of the next chunk.
     private var offset = 12
     private var alpha: WebPChunk?
     private var hasTiming = false
     private var hasEXIF = false
-    /// Whether the last image's end was missing when it was found.
+    /// Whether the end of the last image was missing when the image was found.
     private var isLastOpen = false
 
     private let limits: DecodingLimits
 
-    /// Reads what there is of a file.
+    /// Reads all chunks of `data`.
     ///
-    /// - Throws: `CodingError` when there are more frames than the limits allow, `CancellationError`.
+    /// - Throws: `CodingError` if the image or the frames exceed the limits, `CancellationError`.
     init(_ data: Data, limits: DecodingLimits = DecodingLimits()) throws {
         self.init(limits: limits)
         let work = DecodeWork(limits, format: .webp)
         try data.withUnsafeBytes { try self.scan($0, work: work) }
     }
 
-    /// Begins a file of which nothing is there yet.
+    /// Creates a container that has no bytes yet.
     init(limits: DecodingLimits) {
         self.limits = limits
     }
 
-    /// Whether `byteCount` bytes go as far as the file says.
+    /// Returns whether `byteCount` bytes reach the end that the file declares.
     func isComplete(_ byteCount: Int) -> Bool {
         self.end.map { $0 <= byteCount } ?? false
     }
@@ -66,9 +66,9 @@ struct WebPContainer {
         return self.canvas ?? PixelSize(width: first.frame.width, height: first.frame.height)
     }
 
-    /// Goes on with all `bytes` from the first of the file on.
+    /// Continues with `bytes`, which are all bytes of the file from the first one on.
     ///
-    /// - Throws: `CodingError` when there are more frames than the limits allow, `CancellationError`.
+    /// - Throws: `CodingError` if the image or the frames exceed the limits, `CancellationError`.
     mutating func scan(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws {
         guard self.damage == nil, let end = self.end ?? self.start(bytes) else { return }
         let known = UnsafeRawBufferPointer(rebasing: bytes.prefix(end))
@@ -77,7 +77,7 @@ struct WebPContainer {
         {
             try work.count(Self.unitsPerChunk)
             guard chunk.body.upperBound <= end else {
-                // Players of simple files look at nothing behind the image.
+                // Viewers ignore data behind the image of a simple file.
                 if self.canvas != nil || self.pictures.isEmpty { self.damage = "a chunk is longer than the file" }
                 return
             }
@@ -97,7 +97,9 @@ struct WebPContainer {
         return self.end
     }
 
-    /// Reads one chunk; `false` when it must wait for more bytes.
+    /// Reads one chunk.
+    ///
+    /// Returns `false` if it must wait for more bytes.
     private mutating func read(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         let isFirst = chunk.start == 12
         if isFirst, !chunk.isPicture, chunk.name != WebPChunk.Name.extended {
@@ -149,7 +151,7 @@ struct WebPContainer {
 
     private mutating func readMetadata(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count >= chunk.body.upperBound else { return false }
-        // Copies: the bytes may move before more of them are there.
+        // Copy the bytes, because they may move before more of them arrive.
         if chunk.name == WebPChunk.Name.colorProfile, self.colorProfile == nil {
             self.colorProfile = Data(bytes[chunk.body])
         } else if chunk.name == WebPChunk.Name.exif, !self.hasEXIF {
@@ -159,7 +161,7 @@ struct WebPContainer {
         return true
     }
 
-    /// The content of the first chunk of a name in a whole file, outside of frames.
+    /// Returns the content of the first chunk with a name in a complete file, outside of frames.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
     func block(_ name: UInt32, of bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> Data? {
@@ -228,7 +230,7 @@ struct WebPContainer {
         return frame.left + frame.width <= canvas.width && frame.top + frame.height <= canvas.height
     }
 
-    /// A chunk within a frame's; `nil` when it is not there yet, or breaks the rules.
+    /// Returns a chunk inside a frame's chunk; `nil` if it has not arrived yet, or breaks the format.
     private mutating func inner(at offset: Int, of outer: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> WebPChunk? {
         guard offset + WebPChunk.headByteCount <= outer.body.upperBound else {
             self.damage = "a frame has no picture"
@@ -242,7 +244,7 @@ struct WebPContainer {
         return chunk
     }
 
-    /// The image in a VP8 or VP8L chunk; `nil` when its header is not there yet, or breaks the rules.
+    /// Returns the image in a VP8 or VP8L chunk; `nil` if its header has not arrived yet, or breaks the format.
     private mutating func picture(
         _ chunk: WebPChunk,
         alpha: WebPChunk?,
@@ -288,7 +290,9 @@ struct WebPContainer {
         return result
     }
 
-    /// Adds an image, or the rest of the last one; `false` while its end is missing.
+    /// Appends an image, or updates the last one with its newly arrived bytes.
+    ///
+    /// Returns `false` while its end is missing.
     private mutating func append(_ picture: WebPCodedPicture) throws(CodingError) -> Bool {
         if self.isLastOpen {
             self.pictures[self.pictures.count - 1] = picture
@@ -319,9 +323,9 @@ struct WebPContainer {
 
 // MARK: Images
 
-/// The start of a chunk: its name, and the size of what follows.
+/// The head of a chunk: its name, and the size of its content.
 struct WebPChunk {
-    /// The names of chunks, as numbers with the first letter lowest.
+    /// The names of chunks, as numbers with the first letter in the lowest byte.
     enum Name {
         static let animation = Self.number("ANIM")
         static let frame = Self.number("ANMF")
@@ -338,16 +342,16 @@ struct WebPChunk {
         }
     }
 
-    /// The bytes of a chunk's name and size.
+    /// The size of a chunk's name and size field in bytes.
     static let headByteCount = 8
 
     let name: UInt32
-    /// The first byte of the name.
+    /// The offset of the first byte of the name.
     let start: Int
-    /// The bytes of its content, without padding.
+    /// The range of the content, without padding.
     let body: Range<Int>
 
-    /// Reads the head at `offset`, or `nil` when fewer than eight bytes are there.
+    /// Reads the head at `offset`; `nil` if fewer than eight bytes are available.
     init?(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
         guard offset >= 0, bytes.count - offset >= Self.headByteCount else { return nil }
         self.name = bytes.uint32(at: offset)
@@ -356,74 +360,76 @@ struct WebPChunk {
         self.body = body..<body + Int(bytes.uint32(at: offset + 4))
     }
 
-    /// Where the next chunk begins: chunks are padded to an even size.
+    /// The offset of the next chunk; chunks are padded to an even size.
     var next: Int { self.body.upperBound + self.body.count % 2 }
 
-    /// Whether it is VP8 or VP8L.
+    /// Whether the chunk is VP8 or VP8L.
     var isPicture: Bool { self.name == Name.lossy || self.name == Name.lossless }
 }
 
 extension UnsafeRawBufferPointer {
-    /// The number of four bytes at `offset`, the lowest first; the caller has checked the bounds.
+    /// Returns the number in four bytes at `offset`, lowest byte first; the caller must check the bounds.
     func uint32(at offset: Int) -> UInt32 {
         UInt32(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// The number of three bytes at `offset`, the lowest first; the caller has checked the bounds.
+    /// Returns the number in three bytes at `offset`, lowest byte first; the caller must check the bounds.
     func uint24(at offset: Int) -> Int {
         Int(self[offset]) | Int(self[offset + 1]) << 8 | Int(self[offset + 2]) << 16
     }
 }
 
-/// One coded image of a WebP: a still, or a frame of an animation.
+/// One coded image of a WebP: a still image, or a frame of an animation.
 struct WebPCodedPicture {
-    /// Where it lies on the canvas and how it is drawn there; a still covers its canvas.
+    /// The position and drawing of the image on the canvas; a still image covers its canvas.
     var frame: AnimationFrame
-    /// How long a frame is shown, as stored.
+    /// How long a frame is shown in milliseconds, as stored.
     var milliseconds = 0
-    /// Where its chunks lie in the file, as far as they are there: ALPH, and VP8 or VP8L.
+    /// The range of the arrived part of its chunks in the file: ALPH, and VP8 or VP8L.
     ///
     /// This part can be decoded by itself.
     var bytes: Range<Int>
-    /// Where its chunks end according to their sizes.
+    /// The end of its chunks according to their sizes.
     var end: Int
-    /// Whether it is VP8L.
+    /// Whether the image is VP8L.
     var isLossless: Bool
-    /// How many of the bytes come before those of a lossy image's first row: its first partition says how each
-    /// block is predicted.
+    /// The bytes before the data of a lossy image's first row.
+    ///
+    /// They include its first partition, which says how each block is predicted.
     var preludeByteCount = 0
 
-    /// The bytes that its coded pixels and its tables take, where it is VP8L.
+    /// For VP8L, the memory in bytes of its coded pixels and its tables.
     var losslessByteCount = 0
 
-    /// The bytes of memory that the decoder needs to decode it, besides those of the output.
+    /// The memory in bytes that the decoder needs, without the output.
     var codecByteCount: Int {
-        // Lossless images refer to all that went before: they are held whole, in four bytes a pixel. Lossy
-        // ones take some rows; their alpha is a lossless image by itself, and a plane of bytes.
+        // Lossless images refer to all earlier pixels, so the decoder holds them whole, in four bytes a pixel. For
+        // lossy ones it holds some rows; their alpha is a lossless image of its own, and a plane of bytes.
         let pixels = self.frame.width * self.frame.height
         if self.isLossless { return self.losslessByteCount }
         let rows = self.frame.width * (WebPPictureDecoder.isInSteps(self) ? 260 : 150)
         return rows + (self.frame.hasAlpha ? pixels * 5 : 0)
     }
 
-    /// The bytes of a frame's own pixels, where it can't be decoded straight onto the canvas.
+    /// Returns the bytes of a frame's own pixels, if it cannot be decoded directly onto the canvas.
     func frameByteCount(isFirst: Bool) -> Int {
         guard !isFirst, !self.isDrawnDirectly else { return 0 }
         return (self.frame.width * 4 + PixelLayout.alignment) * self.frame.height
     }
 
-    /// The content of the chunk of a lossless image, of the file's bytes.
+    /// Returns the content of a lossless image's chunk; `bytes` are the bytes of the file.
     func losslessStream(of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let start = min(self.bytes.lowerBound + WebPChunk.headByteCount, self.bytes.upperBound)
         return UnsafeRawBufferPointer(rebasing: bytes[start..<self.bytes.upperBound])
     }
 
-    /// Whether the pixels replace those of the canvas, so that they need not be mixed with them.
+    /// Whether the pixels replace the canvas, so that no blending is needed.
     var isDrawnDirectly: Bool { self.frame.blend == .source || !self.frame.hasAlpha }
 
-    /// How a still is laid out at its own ratio: as large as suffices, and never larger than stored.
+    /// Returns the layout of a still image with its own aspect ratio: as large as sufficient, but not larger than
+    /// stored.
     ///
-    /// Only lossy ones are decoded to a smaller size.
+    /// Only lossy images are decoded to a smaller size.
     func layout(sufficientSize: PixelSize?) throws(ImageError) -> PixelLayout {
         var scale = 1.0
         if let size = sufficientSize, !self.isLossless, size.width > 0, size.height > 0 {
@@ -438,18 +444,18 @@ struct WebPCodedPicture {
     }
 }
 
-/// Whether an animation ever shows through: found from the frames' areas, pixels left out.
+/// Tracks whether an animation is ever transparent, from the areas of its frames, without pixels.
 ///
-/// A frame without alpha that covers the canvas makes it opaque; one that replaces, or gives its area back, can make
-/// it transparent again.
+/// A frame without alpha that covers the canvas makes it opaque. A frame that replaces pixels, or whose area is
+/// cleared, can make it transparent again.
 struct WebPTransparency {
-    /// Whether the canvas is transparent somewhere while some frame is shown.
+    /// Whether the canvas has a transparent part while any frame is shown.
     private(set) var isSeen = false
     private var isOpaque = false
     /// The frame whose area is cleared before the next one is drawn.
     private var cleared: AnimationFrame?
 
-    /// Looks at the next frame.
+    /// Updates the state with the next frame.
     mutating func draw(_ frame: AnimationFrame, canvas: PixelSize) {
         if let cleared = self.cleared, frame.hasAlpha || !frame.covers(cleared) { self.isOpaque = false }
         if frame.hasAlpha {

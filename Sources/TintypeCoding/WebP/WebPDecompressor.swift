@@ -1,10 +1,10 @@
 import CWebP
 import TintypeImage
 
-/// One image of a file while its bytes are lent, and how it is to be decoded.
+/// One image of a file whose bytes are lent, and how to decode it.
 struct WebPSource {
     let picture: WebPCodedPicture
-    /// Those of the file.
+    /// The bytes of the file.
     let bytes: UnsafeRawBufferPointer
     let allowsTruncated: Bool
     let work: DecodeWork
@@ -20,11 +20,11 @@ struct WebPSource {
     var codedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.bytes[self.picture.bytes]) }
 }
 
-/// Decodes coded images whole.
+/// Decodes complete coded images.
 enum WebPDecompressor {
     /// Decodes one image, scaled to the size of `layout`.
     ///
-    /// What is missing of a truncated image stays zero, where that is allowed.
+    /// If truncation is allowed, the missing part of an image is zero.
     static func decompress(_ source: WebPSource, layout: PixelLayout) throws -> PixelBuffer {
         try PixelBuffer(
             layout,
@@ -38,7 +38,7 @@ enum WebPDecompressor {
 
     /// Decodes one image, scaled to the size of `target`.
     ///
-    /// What is missing of a truncated image is not written.
+    /// If truncation is allowed, the missing part of an image is not written.
     static func decompress(_ source: WebPSource, to target: WebPTarget) throws {
         try Task.checkCancellation()
         let rows = try self.rows(of: source.picture, to: target)
@@ -47,15 +47,15 @@ enum WebPDecompressor {
         try self.check(status, rowCount: rows.rowCount, height: target.height, allowsTruncated: allowsTruncated)
     }
 
-    /// What writes the rows of an image to `target`, which must outlive it.
+    /// Returns a writer of the rows of an image to `target`, which must outlive the writer.
     static func rows(of picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) -> any WebPRows {
         picture.isLossless ? LosslessRows(picture, to: target) : try LossyRows(picture, to: target)
     }
 
-    /// Throws unless the image is whole, or as far as it goes where that is allowed.
+    /// Throws unless the image is complete, or is decoded as far as possible and truncation is allowed.
     static func check(_ status: VP8StatusCode, rowCount: Int, height: Int, allowsTruncated: Bool) throws(CodingError) {
         if status == VP8_STATUS_OK, rowCount >= height { return }
-        // A damaged image is shown up to the damage.
+        // Show a damaged image up to the damage.
         if allowsTruncated, status == VP8_STATUS_SUSPENDED || rowCount > 0 { return }
         switch status {
         case VP8_STATUS_OUT_OF_MEMORY: throw .outOfMemory(.webp)
@@ -66,17 +66,17 @@ enum WebPDecompressor {
     }
 }
 
-/// Writes the rows of an image, as many as its bytes suffice for.
+/// Writes the rows of an image as far as its bytes go.
 protocol WebPRows: AnyObject {
-    /// The rows that are complete.
+    /// The number of complete rows.
     var rowCount: Int { get }
 
-    /// Decodes as far as `bytes` go, those of the image from its first one on.
+    /// Decodes as far as `bytes` go, which are the bytes of the image from its first one.
     func advance(through bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode
 }
 
 private final class LossyRows: WebPRows {
-    /// The bytes that are decoded between two looks at the budget: some milliseconds.
+    /// The bytes to decode between two checks of the budget: some milliseconds.
     private static let step = 128 << 10
 
     private let decoder: WebPPictureDecoder

@@ -14,13 +14,13 @@ final class WebPFrameReader: CanvasFrameReader {
         self.canvas = canvas
         self.pictures = container.pictures
         var frames = container.pictures.map(\.frame)
-        // On an empty canvas both ways to blend look the same, and this one keeps hidden colours, as libwebp does.
+        // On an empty canvas both ways to blend look the same. Like libwebp, use the one that keeps hidden colours.
         if !frames.isEmpty { frames[0].blend = .source }
         self.frames = frames
         self.options = options
     }
 
-    /// Of a damaged frame, what is missing stays as it was.
+    /// `false` if truncation is allowed, because the missing part of a damaged frame is not written.
     var fillsOpaqueFrames: Bool { !self.options.allowsTruncated }
 
     func pixels(of index: Int) throws -> PixelBuffer {
@@ -39,7 +39,7 @@ final class WebPFrameReader: CanvasFrameReader {
 
     func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool {
         let picture = self.pictures[index]
-        // What is missing of a damaged frame would not replace anything.
+        // The missing part of a damaged frame would not replace the canvas.
         guard index == 0 || picture.isDrawnDirectly, !self.options.allowsTruncated else { return false }
         try self.data.withUnsafeBytes { bytes in
             let source = WebPSource(picture, of: bytes, allowsTruncated: false, work: work)

@@ -2,19 +2,19 @@ import CWebP
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes a WebP while its bytes arrive: a still by rows, of an animation the first frame.
+/// Decodes a WebP while its bytes arrive: a still image row by row; for an animation, its first frame.
 ///
-/// libwebp goes on where it stopped; only the header of a lossless image is read again, each time that twice as much
-/// has arrived. Another frame than the first one is decoded at the end.
+/// libwebp resumes its decode with each call. Only the header of a lossless image is read again, each time that the
+/// number of bytes has doubled. If the options name a frame other than the first, it is decoded at the end.
 final class WebPIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
     private var container: WebPContainer
-    /// Of all pieces together, previews included.
+    /// The work of all calls together, including previews.
     private let work: DecodeWork
     private var canvas: WebPGrowingCanvas?
     private var shownRowCount = 0
-    /// Whether the header was seen and is within the limits.
+    /// Whether the header was read and is within the limits.
     private var isChecked = false
 
     init(options: DecodeOptions) {
@@ -82,7 +82,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The rows of an image that is still being decoded, and where they lie on the canvas.
+/// The decoded rows of an incomplete image, and their place on the canvas.
 final class WebPGrowingCanvas {
     private let decoder: any WebPRows
     /// The memory that the decoder writes to.
@@ -93,15 +93,15 @@ final class WebPGrowingCanvas {
     private let isLossless: Bool
     private var status = VP8_STATUS_SUSPENDED
     private var seenByteCount = 0
-    /// The rows of the image that are complete.
+    /// The number of complete rows of the image.
     private(set) var rowCount = 0
 
-    /// Makes room for an image.
+    /// Allocates the memory for an image.
     ///
     /// - Parameters:
-    ///   - picture: The still or the frame.
-    ///   - canvas: The size of an animation's canvas; `nil` for a still.
-    ///   - sufficientSize: What a still is scaled down to.
+    ///   - picture: The still image or the frame.
+    ///   - canvas: The size of an animation's canvas; `nil` for a still image.
+    ///   - sufficientSize: The size to which a still image may be scaled down.
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
     init(_ picture: WebPCodedPicture, canvas: PixelSize?, sufficientSize: PixelSize?) throws {
         let stored = PixelSize(width: picture.frame.width, height: picture.frame.height)
@@ -120,12 +120,12 @@ final class WebPGrowingCanvas {
         self.isLossless = picture.isLossless
     }
 
-    /// Decodes as far as `bytes` go, those of the image from its first one on.
+    /// Decodes as far as `bytes` go, which are the bytes of the image from its first one.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
     func update(_ bytes: UnsafeRawBufferPointer, of picture: WebPCodedPicture, work: DecodeWork) throws {
         guard self.status == VP8_STATUS_SUSPENDED, bytes.count > self.seenByteCount else { return }
-        // A lossless image's header is read from its start until all of it is there.
+        // The header of a lossless image is read from its start until all of it has arrived.
         let isWaiting = self.isLossless && self.rowCount == 0 && picture.bytes.upperBound < picture.end
         if isWaiting, bytes.count < 2 * self.seenByteCount { return }
         defer { self.rowCount = self.decoder.rowCount }
@@ -133,7 +133,7 @@ final class WebPGrowingCanvas {
         self.seenByteCount = bytes.count
     }
 
-    /// Throws unless all rows are there, or as many as there can be where that is allowed.
+    /// Throws unless all rows are decoded, or as many as possible if truncation is allowed.
     func check(allowsTruncated: Bool) throws(CodingError) {
         try WebPDecompressor.check(
             self.status,
@@ -143,7 +143,7 @@ final class WebPGrowingCanvas {
         )
     }
 
-    /// Throws when the bit stream broke.
+    /// Throws if the bit stream is damaged.
     func checkDamage() throws(CodingError) {
         if self.status == VP8_STATUS_SUSPENDED { return }
         try self.check(allowsTruncated: false)
@@ -155,7 +155,7 @@ final class WebPGrowingCanvas {
         return self.layout == self.rowLayout ? rows : rows + self.layout.byteCount / 16
     }
 
-    /// A copy of the canvas as far as it is known; the rest is zero.
+    /// Returns a copy of the canvas with the rows decoded so far; the rest is zero.
     ///
     /// - Throws: `ImageError` when memory runs out, `CodingError.Code.tooMuchWork`, `CancellationError`.
     func pixels(work: DecodeWork) throws -> PixelBuffer {
@@ -174,7 +174,7 @@ final class WebPGrowingCanvas {
         )
     }
 
-    /// Writes the known rows to where they lie on the canvas.
+    /// Writes the decoded rows to their place on the canvas.
     private func place(on target: UnsafeMutableRawBufferPointer, work: DecodeWork) throws {
         let plane = self.rowLayout.planes[0]
         let bytesPerRow = self.layout.planes[0].bytesPerRow

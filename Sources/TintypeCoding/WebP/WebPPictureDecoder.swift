@@ -2,16 +2,16 @@ import CWebP
 import CWebPSteps
 import TintypeImage
 
-/// Memory that the rows of a coded image are written to.
+/// The memory that the rows of a coded image are written to.
 struct WebPTarget {
-    /// The first byte of the first row.
+    /// The address of the first byte of the first row.
     let base: UnsafeMutableRawPointer
     let bytesPerRow: Int
     let width: Int
     let height: Int
     let hasAlpha: Bool
 
-    /// The whole of `bytes`, which are laid out by `layout`; `nil` when there are none.
+    /// Creates a target of all `bytes`, whose layout is `layout`; `nil` if there is no memory.
     init?(_ bytes: UnsafeMutableRawBufferPointer, layout: PixelLayout) {
         guard let base = bytes.baseAddress else { return nil }
         self.base = base
@@ -21,7 +21,7 @@ struct WebPTarget {
         self.hasAlpha = layout.format.hasAlpha
     }
 
-    /// The area of a canvas that a frame covers; the frame lies on it.
+    /// Creates a target of the area that a frame covers on a canvas; the frame must lie within the canvas.
     init(_ canvas: FrameCanvas, frame: AnimationFrame) {
         self.base = canvas.row(frame.top) + frame.left * 4
         self.bytesPerRow = canvas.layout.planes[0].bytesPerRow
@@ -32,16 +32,16 @@ struct WebPTarget {
 
     /// The bytes of a row that hold samples.
     var usedBytesPerRow: Int { self.width * (self.hasAlpha ? 4 : 3) }
-    /// The bytes from the first to the last one that is written.
+    /// The number of bytes from the first to the last one that is written.
     var byteCount: Int { (self.height - 1) * self.bytesPerRow + self.usedBytesPerRow }
 }
 
-/// One libwebp decoder for one lossy image; freed with the value.
+/// One libwebp decoder for one lossy image, which is freed with the value.
 ///
-/// Shown more and more of the image's bytes, it writes rows to memory that is not its own and must outlive it. The
-/// bytes may move between two calls.
+/// The caller passes it more and more of the image's bytes. It writes rows to memory of the caller, which must outlive
+/// it. The bytes may move between two calls.
 struct WebPPictureDecoder: ~Copyable {
-    /// From how many pixels on a lossy image is asked between its rows; below, one call takes some milliseconds.
+    /// The fewest pixels of a lossy image to interrupt between rows; for smaller ones a call takes some milliseconds.
     private static let leastPixelsInSteps = 1 << 22
     /// The rows of a lossy image that are decoded together.
     private static let rowsPerStep = 16
@@ -49,14 +49,14 @@ struct WebPPictureDecoder: ~Copyable {
     /// On the heap, because the decoder keeps its address.
     private let config: UnsafeMutablePointer<WebPDecoderConfig>
     private let decoder: OpaquePointer
-    /// Whether the decoder is asked between rows, so that all bytes may be given at once.
+    /// Whether the decoder can be interrupted between rows, so that it may receive all bytes at once.
     let isInSteps: Bool
     private let width: Int
     private let height: Int
     private let targetHeight: Int
     private let alphaCheck: WebPAlphaCheck?
 
-    /// Makes a decoder that writes to `target`, scaled to its size.
+    /// Creates a decoder that writes to `target`, scaled to its size.
     init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
         var config = WebPDecoderConfig()
         guard WebPInitDecoderConfig(&config) != 0 else { throw .outOfMemory(.webp) }
@@ -66,7 +66,7 @@ struct WebPPictureDecoder: ~Copyable {
             config.options.scaled_height = CInt(target.height)
         }
         let isInSteps = Self.isInSteps(picture)
-        // No thread is made: what they would do is done between the questions.
+        // This starts no thread: libwebp does the thread's work between the calls for each step.
         config.options.use_threads = isInSteps ? 1 : 0
         config.output.colorspace = target.hasAlpha ? MODE_RGBA : MODE_RGB
         config.output.is_external_memory = 1
@@ -93,15 +93,15 @@ struct WebPPictureDecoder: ~Copyable {
         self.config.deallocate()
     }
 
-    /// Whether an image's decoder is asked between rows.
+    /// Returns whether the decoder of an image can be interrupted between rows.
     static func isInSteps(_ picture: WebPCodedPicture) -> Bool {
         !picture.isLossless && picture.frame.width >= Int(CWEBPSTEPS_MINIMUM_WIDTH)
             && picture.frame.width * picture.frame.height >= Self.leastPixelsInSteps && cwebpsteps_are_available() != 0
     }
 
-    /// Decodes as far as `bytes` go: those of the image from its first one on, never fewer than before.
+    /// Decodes as far as `bytes` go: the bytes of the image from its first one, never fewer than before.
     ///
-    /// - Throws: `CodingError`, `CancellationError`; then it decodes no more.
+    /// - Throws: `CodingError`, `CancellationError`; after an error the decoder is unusable.
     borrowing func update(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
         try self.alphaCheck?.check(bytes, work: work)
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -126,7 +126,7 @@ struct WebPPictureDecoder: ~Copyable {
         return status
     }
 
-    /// The rows that are complete.
+    /// The number of complete rows.
     var rowCount: Int {
         var rows: CInt = 0
         guard WebPIDecGetRGB(self.decoder, &rows, nil, nil, nil) != nil else { return 0 }
@@ -134,15 +134,15 @@ struct WebPPictureDecoder: ~Copyable {
     }
 }
 
-/// Refuses the alpha of a lossy image where libwebp would take more memory for its prefix codes than for its pixels.
+/// Refuses the alpha of a lossy image if libwebp would take more memory for its prefix codes than for its pixels.
 ///
-/// Alpha is stored as a lossless image without a header, and decoded by libwebp, which keeps up to 20 kB for each
-/// group of codes; a chunk of 300 kB may have 65,536 of them. Sources: RFC 9649, sections 2.7.1.2 and 3.7.2.2; libwebp
-/// 1.2.4, `vp8l_dec.c`.
+/// Alpha is stored as a lossless image without a header. libwebp decodes it, and keeps up to 20 kB for each group of
+/// codes; a chunk of 300 kB may have 65,536 of them. Sources: RFC 9649, sections 2.7.1.2 and 3.7.2.2; libwebp 1.2.4,
+/// `vp8l_dec.c`.
 final class WebPAlphaCheck {
-    /// What libwebp takes for a group, without its cache and at most for that.
+    /// The memory of libwebp for a group without its cache, and the most for an entry of the cache.
     private static let (bytesPerGroup, bytesPerCacheEntry) = (12 << 10, 4)
-    /// What prefix codes may take besides a quarter of a byte for each pixel.
+    /// The memory that prefix codes may take in addition to a quarter of a byte for each pixel.
     private static let freeByteCount = 4 << 20
     /// The fewest bits that a group takes: five codes of one symbol.
     private static let leastBitsPerGroup = 20
@@ -151,14 +151,15 @@ final class WebPAlphaCheck {
     private let height: Int
     private var isDone = false
 
-    /// Prepares to look at the alpha of a lossy image.
+    /// Creates a check of the alpha of a lossy image.
     init(_ picture: WebPCodedPicture) {
         self.width = picture.frame.width
         self.height = picture.frame.height
     }
 
-    /// Looks at the bytes of the image from its first one on, once the chunk of its alpha is there: libwebp waits for
-    /// that too.
+    /// Checks the bytes of the image from its first one, once the alpha chunk is complete.
+    ///
+    /// The decoder of libwebp waits for that too.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func check(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws {
@@ -166,7 +167,7 @@ final class WebPAlphaCheck {
         guard bytes.count >= chunk.body.upperBound else { return }
         self.isDone = true
         let body = UnsafeRawBufferPointer(rebasing: bytes[chunk.body])
-        // The lowest two bits say how it is compressed: not at all, or as a lossless image.
+        // The lowest two bits give the compression: none, or as a lossless image.
         guard let first = body.first, first & 3 == 1 else { return }
         let limit = Self.freeByteCount + self.width * self.height / 4
         let most = min(body.count * 8 / Self.leastBitsPerGroup, 1 << 16)
@@ -177,7 +178,7 @@ final class WebPAlphaCheck {
             let count = Self.byteCount(ofGroups: groups.count, cacheBits: groups.cacheBits)
             guard count <= limit else { throw VP8LError.tooManyCodes }
         } catch let error as VP8LError {
-            // The chunk is there whole: what is missing of the stream is damage.
+            // The chunk is complete, so a stream that ends early is damaged.
             if case .needsBytes = error { throw CodingError(VP8LError.damaged) }
             throw CodingError(error)
         }

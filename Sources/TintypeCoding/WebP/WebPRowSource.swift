@@ -2,30 +2,30 @@ import CWebP
 import Glibc
 import TintypeImage
 
-/// Gives the rows of a lossy still as libwebp decodes them.
+/// The rows of a lossy still image as libwebp decodes them.
 ///
-/// Used only while the bytes of the file are lent.
+/// Use it only while the bytes of the file are lent.
 final class WebPRowSource: RowSource {
-    /// The bytes of new rows that are meant to exist at once.
+    /// The intended most bytes of new rows in memory at once.
     private static let window = 1 << 20
-    /// The most bytes that the decoder is shown at once, before and after the first rows.
+    /// The most new bytes to pass to the decoder at once, before and after the first rows.
     private static let maximumSteps = (4 << 10, 256 << 10)
 
     let layout: PixelLayout
     private let bytes: UnsafeRawBufferPointer
     private let allowsTruncated: Bool
-    // In this order: the decoder writes to the window.
+    // Declared before the window so that it is freed first: it writes to the window.
     private let decoder: WebPPictureDecoder
     private var window: WebPRowWindow
     private let work: DecodeWork
-    /// How many bytes the decoder has seen, and how many it sees next.
+    /// The number of bytes that the decoder has seen, and the number of new ones that it sees next.
     private var end: Int
     private var step: Int
-    /// How many rows there are, and how many were read.
+    /// The number of rows decoded, and the number read.
     private var rowCount = 0
     private var readRowCount = 0
 
-    /// Begins with the first row; `nil` where the system refuses the range of addresses.
+    /// Begins with the first row; `nil` if the system refuses the address range.
     init?(_ source: WebPSource, layout: PixelLayout) throws(CodingError) {
         guard let window = WebPRowWindow(byteCount: layout.byteCount),
             let target = WebPTarget(window.bytes, layout: layout)
@@ -36,7 +36,7 @@ final class WebPRowSource: RowSource {
         self.layout = layout
         self.bytes = source.codedBytes
         self.allowsTruncated = source.allowsTruncated
-        // The first bytes of a lossy image give no rows, but the next one may give many.
+        // The first bytes of a lossy image yield no rows, but the next one may yield many.
         self.end = source.picture.preludeByteCount
         self.step = 64
     }
@@ -49,7 +49,7 @@ final class WebPRowSource: RowSource {
         let decoded = self.window.bytes[offset..<offset + plane.usedBytesPerRow]
         row.copyMemory(from: UnsafeRawBufferPointer(rebasing: decoded))
         self.readRowCount += 1
-        // One row stays: alpha is written a row later than colour.
+        // Keep one row: libwebp writes alpha one row later than colour.
         self.window.release(before: offset - plane.bytesPerRow)
     }
 
@@ -71,10 +71,10 @@ final class WebPRowSource: RowSource {
                 height: self.layout.height,
                 allowsTruncated: self.allowsTruncated
             )
-            // What is missing is zero.
+            // The missing rows are zero.
             self.rowCount = self.layout.height
         }
-        // A flat image has many rows in a byte, a lively one few in a kilobyte.
+        // One byte of a flat image may yield many rows; a kilobyte of a detailed one yields few.
         let newByteCount = (self.rowCount - rowCount) * self.layout.planes[0].bytesPerRow
         if newByteCount > Self.window {
             self.step = max(1, self.step / 2)
@@ -85,20 +85,20 @@ final class WebPRowSource: RowSource {
     }
 }
 
-/// The memory for all rows of an image, of which only those take room that are written and not yet given back.
+/// The address range of all rows of an image, of which only written rows that are not yet released use memory.
 ///
-/// libwebp wants the address of a whole image, but never looks back at rows that it has given out. Pages are zero
+/// libwebp needs the address of a whole image, but never reads rows again after it has returned them. Pages are zero
 /// until they are written.
 struct WebPRowWindow: ~Copyable {
-    /// Rows are given back by this many bytes at once: each call costs about a microsecond.
+    /// The number of bytes to release at once, because each call costs about a microsecond.
     private static let step = 1 << 20
 
     /// The whole range.
     let bytes: UnsafeMutableRawBufferPointer
-    /// What is given back already, from the start.
+    /// The number of bytes already released, from the start.
     private var released = 0
 
-    /// Reserves the range, or `nil` where the system refuses.
+    /// Reserves the range; `nil` if the system refuses.
     init?(byteCount: Int) {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
         let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, flags, -1, 0)
@@ -110,7 +110,7 @@ struct WebPRowWindow: ~Copyable {
         munmap(self.bytes.baseAddress, self.bytes.count)
     }
 
-    /// Gives back what lies before `offset`.
+    /// Releases the memory before `offset`.
     mutating func release(before offset: Int) {
         let end = offset / Self.step * Self.step
         guard end > self.released else { return }
@@ -119,9 +119,9 @@ struct WebPRowWindow: ~Copyable {
     }
 }
 
-/// Gives the rows of a lossless still as they are decoded.
+/// The rows of a lossless still image, decoded one by one.
 ///
-/// Used only while the bytes of the file are lent.
+/// Use it only while the bytes of the file are lent.
 final class VP8LRowSource: RowSource {
     let layout: PixelLayout
     private let stream: UnsafeRawBufferPointer
@@ -129,7 +129,7 @@ final class VP8LRowSource: RowSource {
     private let allowsTruncated: Bool
     private let work: DecodeWork
     private var decoder: VP8LDecoder
-    /// Whether the rest is missing, and zero.
+    /// Whether the remaining rows are missing, and therefore zero.
     private var isOver = false
 
     init(_ source: WebPSource, layout: PixelLayout) {

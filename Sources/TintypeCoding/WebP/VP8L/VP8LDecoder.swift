@@ -1,12 +1,12 @@
 import TintypeImage
 
-/// Decodes a VP8L image row by row, from bytes that may still be arriving.
+/// Decodes a VP8L image row by row, while its bytes arrive.
 ///
-/// libwebp decodes all rows that its bytes suffice for in one call, and a flat image has none but a few bytes; it also
-/// keeps more memory for prefix codes than for pixels if a file asks for that. Here a caller takes one row after the other.
-/// Holds the coded pixels, as any may refer to all before it. Source: RFC 9649, section 3.
+/// libwebp decodes all rows that its bytes suffice for in one call, and a flat image may need only a few bytes. It also
+/// keeps more memory for prefix codes than for pixels if a file asks for that. This decoder yields one row at a time.
+/// It holds all coded pixels, because any pixel may refer to all earlier ones. Source: RFC 9649, section 3.
 struct VP8LDecoder: ~Copyable {
-    /// What comes before the pixels, and the pixels.
+    /// The data before the pixels, and the pixels.
     private final class Content {
         var transforms: [VP8LTransform]
         var pixels: VP8LPixels
@@ -20,15 +20,15 @@ struct VP8LDecoder: ~Copyable {
     let width: Int
     let height: Int
     private var content: Content?
-    /// Where the bits go on that were not read yet.
+    /// The offset of the next bit to read.
     private var bitOffset = 0
-    /// The bytes of the rows that were given out.
+    /// The bytes that are already counted as work.
     private var countedByteCount = 0
-    /// The next row that is given out.
+    /// The next row to return.
     private(set) var row = 0
     private var line: UnsafeMutablePointer<UInt32>
 
-    /// Prepares to decode an image whose size is known.
+    /// Creates a decoder for an image of a known size.
     init(width: Int, height: Int) {
         self.width = width
         self.height = height
@@ -39,14 +39,14 @@ struct VP8LDecoder: ~Copyable {
         self.line.deallocate()
     }
 
-    /// Writes the next row as bytes of red, green, blue, and alpha where there are four channels.
+    /// Writes the next row as bytes of red, green, blue and, if there are four channels, alpha.
     ///
     /// - Parameters:
-    ///   - target: Has room for a row.
+    ///   - target: Memory for a row.
     ///   - hasAlpha: Whether the target has four channels.
     ///   - isOpaque: Whether alpha is 255, whatever the stream says.
-    ///   - bytes: The stream's chunk body from its first byte on, as far as it is there.
-    ///   - work: Counts pixels and bytes.
+    ///   - bytes: The arrived part of the stream's chunk body, from its first byte on.
+    ///   - work: The counter of pixels and bytes.
     /// - Throws: `VP8LError`, `CodingError.Code.tooMuchWork`, `CancellationError`.
     mutating func readRow(
         to target: UnsafeMutableRawPointer,
@@ -67,7 +67,7 @@ struct VP8LDecoder: ~Copyable {
             defer { self.bitOffset = bits.bitOffset }
             try content.pixels.decode(toRow: row, from: &bits)
         }
-        // Once, however often it was begun for want of bytes.
+        // Count once, however often the row was begun without enough bytes.
         try work.count(self.width)
         try work.count(bytes: self.bitOffset / 8 - self.countedByteCount)
         self.countedByteCount = self.bitOffset / 8
@@ -93,7 +93,7 @@ struct VP8LDecoder: ~Copyable {
             }
             return
         }
-        // A pixel is stored as four bytes, of which the next one overwrites the last.
+        // Each pixel is stored as four bytes, and the next pixel overwrites the last of them.
         for column in 0..<count - 1 {
             let pixel = pixels[column].byteSwapped >> 8
             target.storeBytes(of: pixel.littleEndian, toByteOffset: column * 3, as: UInt32.self)
@@ -105,7 +105,7 @@ struct VP8LDecoder: ~Copyable {
         }
     }
 
-    // MARK: What comes before the pixels
+    // MARK: Data before the pixels
 
     private func readContent(_ bits: inout VP8LBitReader, work: DecodeWork) throws -> Content {
         let isRight = bits.read(8) == 0x2F && bits.read(14) == self.width - 1 && bits.read(14) == self.height - 1
@@ -118,7 +118,7 @@ struct VP8LDecoder: ~Copyable {
         return Content(transforms: transforms, pixels: pixels)
     }
 
-    /// The transforms, and the width of the coded image.
+    /// Returns the transforms, and the width of the coded image.
     private func readTransforms(
         _ bits: inout VP8LBitReader,
         work: DecodeWork
@@ -135,10 +135,10 @@ struct VP8LDecoder: ~Copyable {
         return (transforms, width)
     }
 
-    /// The bytes of memory that decoding takes, besides those of the output, for a stream of which the start is there.
+    /// Returns the memory in bytes that decoding takes, without the output, from the start of a stream.
     ///
-    /// Groups of prefix codes and their tables count with all that a stream of `byteCount` bytes can make: how many
-    /// there are is not known before they are read.
+    /// For groups of prefix codes and their tables, it returns the most that a stream of `byteCount` bytes can define.
+    /// Their real number is not known before they are read.
     static func byteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer, byteCount: Int) -> Int {
         let tables = VP8LPrefixCodes.byteCount(
             pixelCount: width * height,
@@ -152,20 +152,20 @@ struct VP8LDecoder: ~Copyable {
         var bits = VP8LBitReader(bytes, at: self.headerByteCount * 8)
         let smallest = self.smallestSizeBits
         func tiles(_ sizeBits: Int) -> Int { self.tiles(width, sizeBits) * self.tiles(height, sizeBits) * 4 }
-        // With the pixels the tiles say, in two bytes each, which group of codes they have.
+        // The tiles of the main image take two bytes each for the number of their group of codes.
         func pixels(width: Int) -> Int {
             width * height * 4 + width * 8 + self.tiles(width, smallest) * self.tiles(height, smallest) * 2
         }
         guard bits.read(1) == 1 else { return pixels(width: width) }
         switch bits.read(2) {
-        // The other transform that has tiles has as many, where there is one.
+        // The other transform with tiles has as many, if it is present.
         case 0, 1:
             let sizeBits = bits.read(3) + smallest
             return pixels(width: width) + tiles(bits.isExhausted ? smallest : sizeBits) * 2
-        // What follows is coded; of the two that have tiles, one is taken for the worst.
+        // The next transforms are coded; assume one with the smallest tiles, the worst case of the two that have tiles.
         case 2: return pixels(width: width) + tiles(smallest)
         default:
-            // Indices into few colours lie together in one coded pixel.
+            // One coded pixel holds several indices into few colours.
             let size = bits.read(8) + 1
             let sizeBits = bits.isExhausted ? 0 : VP8LTransform.sizeBits(ofColors: size)
             let codedWidth = self.tiles(width, sizeBits)
@@ -176,16 +176,15 @@ struct VP8LDecoder: ~Copyable {
     /// The side of the smallest tiles, as a power of two.
     private static let smallestSizeBits = 2
 
-    /// The number of tiles of a side of `1 << sizeBits` pixels along `length` pixels.
+    /// Returns the number of tiles with a side of `1 << sizeBits` pixels along `length` pixels.
     private static func tiles(_ length: Int, _ sizeBits: Int) -> Int { (length + (1 << sizeBits) - 1) >> sizeBits }
 
     /// The bytes before the first transform: a signature, both sides, whether there is alpha, and a version.
     static let headerByteCount = 5
 
-    /// The groups of prefix codes that libwebp keeps of a stream without a header, as an alpha channel has it, and the
-    /// bits of its cache.
+    /// Returns the groups of prefix codes that libwebp keeps, and the bits of its cache, for a stream without a header.
     ///
-    /// Reads what comes before the codes.
+    /// An alpha channel is such a stream. The method reads the data before the codes.
     ///
     /// - Throws: `VP8LError`, `CodingError.Code.tooMuchWork`, `CancellationError`.
     func groups(ofHeaderless bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> (count: Int, cacheBits: Int) {
@@ -193,7 +192,7 @@ struct VP8LDecoder: ~Copyable {
         let (_, width) = try self.readTransforms(&bits, work: work)
         let start = try Self.readImageStart(&bits, width: width, height: self.height, isMain: true, work: work)
         let count = Int(start.tiles.max() ?? 0) + 1
-        // Of few groups all are kept, of many those that a tile names.
+        // libwebp keeps all groups if they are few, otherwise the ones that a tile names.
         guard count > 1_000 || count > width * self.height else { return (count, start.cacheBits) }
         return (Set(start.tiles).count, start.cacheBits)
     }
@@ -224,7 +223,7 @@ struct VP8LDecoder: ~Copyable {
         let size = bits.read(8) + 1
         let sizeBits = VP8LTransform.sizeBits(ofColors: size)
         var colors = try self.readWhole(&bits, width: size, height: 1, work: work)
-        // Each colour is a difference from the one before, channel by channel.
+        // Each colour is stored as the difference from the one before, channel by channel.
         for index in 1..<max(1, size) {
             let (first, second) = (colors[index - 1], colors[index])
             let alphaAndGreen = (first & 0xFF00_FF00) &+ (second & 0xFF00_FF00)
@@ -236,7 +235,7 @@ struct VP8LDecoder: ~Copyable {
         return VP8LTransform(kind: .palette, width: width, sizeBits: sizeBits, data: colors)
     }
 
-    /// An image that is a part of the head.
+    /// Returns an image that is part of the stream's head.
     private static func readWhole(
         _ bits: inout VP8LBitReader,
         width: Int,
@@ -251,7 +250,7 @@ struct VP8LDecoder: ~Copyable {
         return Array(UnsafeBufferPointer(start: pixels.start, count: width * height))
     }
 
-    /// The codes of an image, and room for its pixels.
+    /// Reads the codes of an image, and allocates its pixels.
     private static func readImage(
         _ bits: inout VP8LBitReader,
         width: Int,
@@ -271,7 +270,7 @@ struct VP8LDecoder: ~Copyable {
         var isNamed = Array(repeating: tiles.isEmpty, count: Int(tiles.max() ?? 0) + 1)
         for tile in tiles { isNamed[Int(tile)] = true }
         codes.reserveGroups(isNamed.count { $0 })
-        // Grows with the groups that are there: a stream may name many more.
+        // Grows with the groups that are read, because a stream may name many more.
         var places: [UInt16] = []
         for isKept in isNamed {
             try work.count(Self.unitsPerGroup + (cacheBits > 0 ? (1 << cacheBits) / 4 : 0))
@@ -292,7 +291,7 @@ struct VP8LDecoder: ~Copyable {
         return pixels
     }
 
-    /// What comes before the codes of an image: the size of its cache, and which group each tile has.
+    /// Reads the data before the codes of an image: the size of its cache, and the group of each tile.
     private static func readImageStart(
         _ bits: inout VP8LBitReader,
         width: Int,
@@ -322,22 +321,22 @@ struct VP8LDecoder: ~Copyable {
     /// The largest cache of colours, as a power of two.
     static let maximumCacheBits = 11
 
-    /// The work of reading the prefix codes of one group, besides those of a cache.
+    /// The work of reading the prefix codes of one group, without the codes of a cache.
     private static let unitsPerGroup = 400
 }
 
-/// Why a VP8L stream can't be read on.
+/// The reasons why a VP8L stream cannot be read further.
 enum VP8LError: Error {
-    /// Its end is missing.
+    /// The end of the stream is missing.
     case needsBytes
-    /// It breaks the format.
+    /// The stream breaks the format.
     case damaged
-    /// Its prefix codes would take more memory than its pixels.
+    /// The prefix codes would take more memory than the pixels.
     case tooManyCodes
-    /// The system refuses memory for its pixels.
+    /// The system refuses memory for the pixels.
     case noMemory
 
-    /// Whether nothing can be shown of an image with so many complete rows, though what is missing may be.
+    /// Returns whether an image with this number of complete rows cannot be shown even if truncation is allowed.
     func isFatal(afterRows rowCount: Int) -> Bool {
         switch self {
         case .needsBytes: false
@@ -348,7 +347,7 @@ enum VP8LError: Error {
 }
 
 extension CodingError {
-    /// What a caller is told.
+    /// Creates the error that the caller sees.
     init(_ error: VP8LError) {
         self =
             switch error {
@@ -365,16 +364,16 @@ extension CodingError {
     }
 }
 
-/// Reads the bits of a VP8L stream, the lowest of each byte first.
+/// Reads the bits of a VP8L stream, the lowest bit of each byte first.
 ///
-/// Behind the last byte there are zeros; ``isExhausted`` says that some of them were read.
+/// It reads zeros behind the last byte; ``isExhausted`` says whether that happened.
 struct VP8LBitReader {
     private let bytes: UnsafeRawBufferPointer
-    /// The next byte that is not in `bits` yet.
+    /// The offset of the next byte that is not in `bits` yet.
     private(set) var offset: Int
-    /// Bits that were not read yet, the next one lowest; above the counted ones there may be others.
+    /// Bits that were not read yet, the next one lowest; there may be others above the counted ones.
     private(set) var bits: UInt64 = 0
-    /// How many of the bits are counted: below zero when there were too few.
+    /// The number of valid bits in `bits`; negative if too many were read.
     private(set) var bitCount = 0
 
     init(_ bytes: UnsafeRawBufferPointer, at bitOffset: Int) {
@@ -384,16 +383,16 @@ struct VP8LBitReader {
         self.skip(bitOffset % 8)
     }
 
-    /// The number of bits that were read from the first byte on.
+    /// The number of bits read since the first byte.
     var bitOffset: Int { self.offset * 8 - self.bitCount }
 
-    /// Whether more bits were read than there are.
+    /// Whether more bits were read than available.
     var isExhausted: Bool { self.bitCount < 0 }
 
-    /// Whether the next `count` bytes are all there.
+    /// Returns whether the next `count` bytes are available.
     func has(_ count: Int) -> Bool { self.bytes.count - self.offset >= count }
 
-    /// Makes 56 bits readable, or as many as there are.
+    /// Makes 56 bits readable, or as many as are available.
     @inline(__always)
     mutating func refill() {
         if self.bytes.count &- self.offset >= 8, self.bitCount >= 0 {
@@ -409,7 +408,7 @@ struct VP8LBitReader {
     @inline(never)
     private mutating func refillSlowly() {
         guard self.bitCount >= 0 else { return self.bits = 0 }
-        // What a fast refill left above the counted bits would be read twice.
+        // Clear the bits that a fast refill left above the counted ones; they would be read twice.
         self.bits &= UInt64(1) &<< UInt64(self.bitCount) &- 1
         while self.bitCount <= 48, self.offset < self.bytes.count {
             self.bits |= UInt64(self.bytes[self.offset]) &<< UInt64(self.bitCount)
@@ -418,7 +417,7 @@ struct VP8LBitReader {
         }
     }
 
-    /// Passes over bits that were looked at, 56 at most after a refill.
+    /// Skips bits, at most 56 after a refill.
     @inline(__always)
     mutating func skip(_ count: Int) {
         self.bits &>>= UInt64(count)

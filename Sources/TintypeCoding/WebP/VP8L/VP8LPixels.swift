@@ -1,12 +1,14 @@
 import TintypeImage
 
-/// The pixels of one entropy-coded image of a VP8L stream, decoded as far as their bits are there.
+/// The pixels of one entropy-coded image of a VP8L stream, decoded as far as its bits have arrived.
 ///
 /// Source: RFC 9649, sections 3.6 and 3.7.
 struct VP8LPixels: ~Copyable {
-    /// The longest stretch of bits that codes one pixel or one copy, in bytes, and what a reader looks at beyond it.
+    /// The most bytes that one pixel or copy takes, including the bits that a reader loads in advance.
     private static let mostBytesAtOnce = 24
-    /// Where the pixels that short distances name lie: columns to the left in the lower half, rows above.
+    /// The offsets of short distance codes.
+    ///
+    /// The upper four bits are the rows above, and the lower four are 8 minus the columns to the left.
     private static let nearby: [UInt8] = [
         0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37, 0x39, 0x15, 0x1b,
         0x36, 0x3a, 0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b, 0x46, 0x4a, 0x24, 0x2c, 0x58, 0x45,
@@ -19,20 +21,20 @@ struct VP8LPixels: ~Copyable {
 
     let width: Int
     let height: Int
-    /// How many pixels are decoded, in the order of rows.
+    /// The number of decoded pixels, row by row.
     private(set) var count = 0
     private let memory: AlignedMemory
     private let pixels: UnsafeMutablePointer<UInt32>
     private let codes: VP8LPrefixCodes
-    /// Which group codes the pixels of each tile; empty where one codes all.
+    /// The group of codes of each tile; empty if one group codes all.
     private let tiles: [UInt16]
     private let tileBits: Int
     private let cacheBits: Int
     private var cache: [UInt32]
-    /// The pixels that are in the cache already.
+    /// The number of pixels that are in the cache already.
     private var cachedCount = 0
 
-    /// Makes room for the pixels; `nil` when there is no memory.
+    /// Allocates the pixels; `nil` if memory runs out.
     init?(
         width: Int,
         height: Int,
@@ -53,12 +55,12 @@ struct VP8LPixels: ~Copyable {
         self.cache = cacheBits > 0 ? Array(repeating: 0, count: 1 << cacheBits) : []
     }
 
-    /// The pixels, of which ``count`` are known.
+    /// The address of the pixels, of which ``count`` are decoded.
     var start: UnsafeMutablePointer<UInt32> { self.pixels }
 
     /// Decodes up to the end of row `row`, or further.
     ///
-    /// - Throws: `VP8LError.needsBytes` with all that is complete decoded, `.damaged`.
+    /// - Throws: `VP8LError.needsBytes` after decoding all complete pixels, `.damaged`.
     mutating func decode(toRow row: Int, from bits: inout VP8LBitReader) throws(VP8LError) {
         let end = (row + 1) * self.width
         let last = self.width * self.height
@@ -74,7 +76,7 @@ struct VP8LPixels: ~Copyable {
             tiles.withUnsafeBufferPointer { tiles in
                 self.cache.withUnsafeMutableBufferPointer { cache in
                     var column = position % width
-                    // A copy of its own stays in registers.
+                    // A local copy stays in registers.
                     var reader = bits
                     var before = bits
                     defer { bits = reader }
@@ -96,7 +98,7 @@ struct VP8LPixels: ~Copyable {
                             column += length
                         }
                         while column < stretchEnd {
-                            // Where bytes may run out, what was read of one pixel is given back.
+                            // If bytes may run out, remember the position, to undo an incomplete pixel.
                             let mayRunOut = !reader.has(Self.mostBytesAtOnce)
                             if mayRunOut { before = reader }
                             reader.refill()
@@ -189,7 +191,7 @@ struct VP8LPixels: ~Copyable {
         return Int(entry >> 16)
     }
 
-    /// The length or distance that a prefix and the bits behind it name.
+    /// Returns the length or distance given by a prefix and the bits behind it.
     @inline(__always)
     private static func number(_ prefix: Int, _ bits: inout VP8LBitReader) -> Int {
         guard prefix >= 4 else { return prefix + 1 }
@@ -211,7 +213,7 @@ struct VP8LPixels: ~Copyable {
         Int((pixel &* 0x1E35_A7BD) &>> UInt32(32 - bits))
     }
 
-    /// Copies pixels from `distance` before; what is written may be read again.
+    /// Copies pixels from `distance` earlier; the source may overlap the target.
     @inline(__always)
     private static func copy(_ target: UnsafeMutablePointer<UInt32>, distance: Int, count: Int) {
         let source = target - distance

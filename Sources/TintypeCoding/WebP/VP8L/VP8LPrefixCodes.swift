@@ -2,14 +2,14 @@ import Glibc
 
 /// The prefix codes of a VP8L image: five for each group, of lengths up to 15.
 ///
-/// All tables lie in one block, and a code of one symbol has none, so that a file can't make much memory of few bytes.
-/// Source: RFC 9649, section 3.7.
+/// All tables lie in one block, and a code of one symbol has no table, so that few bytes of a file cannot take much
+/// memory. Source: RFC 9649, section 3.7.
 struct VP8LPrefixCodes: ~Copyable {
-    /// A code's place in the block of tables, or its only symbol.
+    /// The place of a code's table in the block, or its only symbol.
     struct Code {
         /// The first entry of its table, or the symbol.
         var start: UInt32
-        /// The bits that the first step looks at: 0 for a code of one symbol.
+        /// The number of bits that index the first table: 0 for a code of one symbol.
         var rootBits: UInt32
     }
 
@@ -20,39 +20,42 @@ struct VP8LPrefixCodes: ~Copyable {
         var blue: Code
         var alpha: Code
         var distance: Code
-        /// The pixel that all five codes of no bits make, where they are so.
+        /// The only pixel that the group can code, if its codes take no bits.
         var onlyPixel: UInt32
         var isOnlyPixel: Bool
-        /// Whether red, blue and alpha take no bits; their values, with no green.
+        /// Whether red, blue and alpha take no bits.
+        ///
+        /// ``otherChannels`` has their values, with a green of 0.
         var isOnlyGreen: Bool
         var otherChannels: UInt32
     }
 
     private static let maximumLength = 15
     private static let rootBits = 8
-    /// Order in which lengths of the code for lengths are stored.
+    /// The order in which the lengths of the code for lengths are stored.
     private static let lengthOrder = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-    /// The most entries of all tables together, besides one for four pixels of the image.
+    /// The most entries of all tables together, in addition to one for four pixels of the image.
     private static let entryLimit = 4 << 20
-    /// The most entries that a byte of a stream makes.
+    /// The most entries that a byte of a stream can define.
     ///
-    /// A code's largest table has 2,704 of them (with a cache of 11 bits, by zlib's `enough`). It has lengths over 8
-    /// bits, so that 13 lengths of three bits say how its own lengths are coded: with what else begins a code, 45 bits
-    /// at least. The four other codes of its group take four bits each where they have no table, and have 630 entries
-    /// at most where they take as many.
+    /// A code's largest table has 2,704 entries (with a cache of 11 bits, by zlib's `enough`). It has lengths over 8
+    /// bits. Therefore its own lengths need a code with 13 lengths of three bits, which makes at least 45 bits with the
+    /// rest of the code's head. The other four codes of its group take four bits each if they have no table. They have
+    /// at most 630 entries if they take as many bits.
     private static let entriesPerByte = 2_704 * 8 / (45 + 4 * 4) + 1
 
-    /// An entry has the length of its code in the lowest byte and the symbol in the upper half; one that leads to a
-    /// second table has bit 7, the bits of that table, and its distance from the first one.
+    /// The block of tables.
     ///
-    /// The block grows where it lies if it is large, and never beyond what the limit takes.
+    /// An entry has the length of its code in the lowest byte and the symbol in the upper half. An entry that leads to
+    /// a second table has bit 7 set, the number of bits of that table, and its distance from the first one. A large
+    /// block usually grows in place, and never beyond the limit.
     private var entries: UnsafeMutablePointer<UInt32>?
     private var entryCount = 0
     private var capacity = 0
     private let entryLimit: Int
     private(set) var groups: [Group] = []
     private var lengths: [UInt8] = []
-    /// Symbols in the order of their codes.
+    /// The symbols in the order of their codes.
     private var sorted: [UInt16] = []
 
     init(pixelCount: Int) {
@@ -63,9 +66,10 @@ struct VP8LPrefixCodes: ~Copyable {
         free(self.entries)
     }
 
-    /// The most bytes of all groups and tables of an image of so many tiles that lies in a stream of so many bytes.
+    /// Returns the most memory in bytes of all groups and tables of an image with so many tiles in a stream of so many
+    /// bytes.
     static func byteCount(pixelCount: Int, tileCount: Int, streamByteCount: Int) -> Int {
-        // A tile that names another group than those before takes a bit at least.
+        // A tile that names a new group takes at least one bit.
         let groups = min(tileCount, 1 << 16, streamByteCount.saturatingMultiplied(by: 8))
         let entries = min(
             self.entryLimit + pixelCount / 4,
@@ -74,7 +78,7 @@ struct VP8LPrefixCodes: ~Copyable {
         return groups * MemoryLayout<Group>.stride + entries * 4
     }
 
-    /// Makes room for as many groups as will be kept.
+    /// Reserves room for the groups that will be kept.
     mutating func reserveGroups(_ count: Int) {
         self.groups.reserveCapacity(count)
     }
@@ -82,7 +86,7 @@ struct VP8LPrefixCodes: ~Copyable {
     /// The block of tables.
     var tables: UnsafeBufferPointer<UInt32> { UnsafeBufferPointer(start: self.entries, count: self.entryCount) }
 
-    /// Adds entries of a table, all of them 0.
+    /// Appends the entries of a table, all of them 0.
     private mutating func appendEntries(_ count: Int) throws(VP8LError) -> UnsafeMutablePointer<UInt32> {
         let needed = self.entryCount + count
         guard needed <= self.entryLimit else { throw .tooManyCodes }
@@ -98,7 +102,7 @@ struct VP8LPrefixCodes: ~Copyable {
         return entries
     }
 
-    /// Reads the codes of one more group; they are kept where `isKept`.
+    /// Reads the codes of the next group, and keeps them if `isKept`.
     mutating func readGroup(cacheBits: Int, isKept: Bool, from bits: inout VP8LBitReader) throws(VP8LError) {
         let start = self.entryCount
         let green = try self.readCode(alphabet: 256 + 24 + (cacheBits > 0 ? 1 << cacheBits : 0), from: &bits)
@@ -190,7 +194,7 @@ struct VP8LPrefixCodes: ~Copyable {
         return Int(entry >> 16)
     }
 
-    /// Makes the table for the lengths of `alphabet` symbols.
+    /// Builds the table for the lengths of `alphabet` symbols.
     private mutating func build(alphabet: Int) throws(VP8LError) -> Code {
         var counts = InlineArray<16, Int>(repeating: 0)
         var only = 0
@@ -203,7 +207,7 @@ struct VP8LPrefixCodes: ~Copyable {
         if used == 1 { return Code(start: UInt32(only), rootBits: 0) }
         var space = 0
         for length in 1...Self.maximumLength { space += counts[length] << (Self.maximumLength - length) }
-        // Neither bits without a symbol, nor symbols without bits.
+        // A complete code has neither unused bit patterns nor symbols without one.
         guard used > 0, space == 1 << Self.maximumLength else { throw .damaged }
         let longest = self.sort(alphabet: alphabet, counts)
         let rootBits = min(Self.rootBits, longest)
@@ -245,7 +249,7 @@ struct VP8LPrefixCodes: ~Copyable {
         return Code(start: UInt32(start), rootBits: UInt32(rootBits))
     }
 
-    /// Orders the symbols by their codes' lengths; the longest length.
+    /// Sorts the symbols by the lengths of their codes, and returns the longest length.
     private mutating func sort(alphabet: Int, _ counts: InlineArray<16, Int>) -> Int {
         var places = InlineArray<16, Int>(repeating: 0)
         var longest = 1
@@ -262,7 +266,7 @@ struct VP8LPrefixCodes: ~Copyable {
         return longest
     }
 
-    /// The bits of a second table that begins with the first of the codes of `length` that are left.
+    /// Returns the bits of a second table that begins with the first remaining code of `length`.
     private static func secondBits(_ counts: InlineArray<16, Int>, from length: Int, rootBits: Int) -> Int {
         var bits = length - rootBits
         var left = 1 << bits

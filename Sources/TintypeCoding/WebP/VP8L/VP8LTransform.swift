@@ -1,26 +1,26 @@
-/// One of the reversible changes that a VP8L image went through before it was coded, undone row by row.
+/// One of the reversible transforms that the encoder applied to a VP8L image, which are undone row by row.
 ///
 /// Source: RFC 9649, section 3.5. Pixels have alpha in the highest byte, then red, green and blue.
 struct VP8LTransform {
     enum Kind {
-        /// Pixels are differences from what a neighbour says; the tiles say which.
+        /// Pixels are differences from a prediction by neighbours; the tiles select the prediction.
         case predictor
-        /// Red and blue are differences from shares of green and red; the tiles say how much.
+        /// Red and blue are differences from fractions of green and red; the tiles contain the fractions.
         case color
         /// Red and blue are differences from green.
         case subtractGreen
-        /// Green is an index, or several, into colours.
+        /// Green contains one or several indices into a palette.
         case palette
     }
 
     let kind: Kind
-    /// The width of the image after this was undone.
+    /// The width of the image after this transform is undone.
     let width: Int
-    /// The side of a tile as a power of two; of a palette, how many pixels lie in one.
+    /// As a power of two: the side of a tile or, for a palette, the number of pixels in one coded pixel.
     let sizeBits: Int
     /// One pixel for each tile, or the colours.
     let data: [UInt32]
-    /// The row above as this transform gave it, with the first pixel of the next one behind.
+    /// The previous row of output, followed by the first pixel of the current row.
     private var above: [UInt32] = []
 
     init(kind: Kind, width: Int, sizeBits: Int = 0, data: [UInt32] = []) {
@@ -31,10 +31,10 @@ struct VP8LTransform {
         if kind == .predictor { self.above = Array(repeating: 0, count: width + 1) }
     }
 
-    /// How many pixels' indices into a palette lie in one coded pixel, as a power of two.
+    /// Returns the number of palette indices in one coded pixel, as a power of two.
     static func sizeBits(ofColors count: Int) -> Int { count > 16 ? 0 : count > 4 ? 1 : count > 2 ? 2 : 3 }
 
-    /// Undoes the change in row `row`, in place; there is room for `width` pixels.
+    /// Undoes the transform for row `row` in place; there must be room for `width` pixels.
     mutating func undo(_ pixels: UnsafeMutablePointer<UInt32>, row: Int) {
         switch self.kind {
         case .predictor: self.predict(pixels, row: row)
@@ -55,7 +55,7 @@ struct VP8LTransform {
         let mask = UInt32(1) << bitsPerIndex - 1
         let (sizeBits, width) = (self.sizeBits, self.width)
         self.data.withUnsafeBufferPointer { colors in
-            // From the right, as the indices lie closer than the pixels.
+            // From right to left, because the indices take less room than the pixels.
             var coded = (width - 1) >> sizeBits
             var end = width
             while coded >= 0 {
@@ -161,7 +161,7 @@ struct VP8LTransform {
         }
     }
 
-    /// Adds predictions that need the pixel to the left.
+    /// Adds predictions that depend on the pixel to the left.
     @inline(__always)
     private static func fill(
         _ pixels: UnsafeMutablePointer<UInt32>,
@@ -187,7 +187,7 @@ struct VP8LTransform {
         ((first ^ second) & 0xFEFE_FEFE) >> 1 &+ (first & second)
     }
 
-    /// Of the pixels above and to the left, the one that is nearer to their sum less `corner`.
+    /// Returns the top or the left pixel, whichever is nearer to their sum minus `corner`.
     @inline(__always)
     private static func select(_ top: UInt32, _ left: UInt32, _ corner: UInt32) -> UInt32 {
         var toTop: Int32 = 0
