@@ -180,6 +180,19 @@ import TintypeConcurrency
         #expect(memory.count <= 10)
     }
 
+    @Test func `failures that are over take no room, although nobody asks for their URLs again`() {
+        let clock = self.clock
+        let memory = FailureMemory(FailureLifetimes()) { clock.now }
+        let error = CodingError(code: .notAnImage, message: "not an image")
+        for number in 0..<9_000 {
+            memory.remember(error, of: CacheKey("a\(number)"), for: .seconds(30))
+            clock.advance(by: 1)
+        }
+        #expect(memory.failure(of: CacheKey("a8999")) != nil)
+        #expect(memory.count <= 256)
+        #expect(memory.placeCount <= 2_048)
+    }
+
     @Test func `a failure counts with its texts, whatever stands for its URL`() throws {
         let memory = FailureMemory(FailureLifetimes(countLimit: 100)) { Date(timeIntervalSince1970: 0) }
         let long = try #require(URL(string: "https://example.org/\(String(repeating: "a", count: 50_000))"))

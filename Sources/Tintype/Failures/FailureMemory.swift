@@ -72,11 +72,22 @@ final class FailureMemory: Sendable {
         var head = 0
         var weight = 0
         var lastNumber: UInt64 = 0
+        /// The number of failures at which those that are over are forgotten.
+        var sweepCount = State.minimumSweepCount
+
+        static let minimumSweepCount = 256
 
         mutating func forget(_ key: CacheKey) -> Failure? {
             let failure = self.failures.removeValue(forKey: key)
             if let failure { self.weight -= failure.weight }
             return failure
+        }
+
+        /// Forgets the failures that are over, each time that their number may have doubled.
+        mutating func sweep(at now: Date) {
+            guard self.failures.count >= self.sweepCount else { return }
+            for (key, failure) in self.failures where failure.end <= now { _ = self.forget(key) }
+            self.sweepCount = max(Self.minimumSweepCount, 2 * self.failures.count)
         }
 
         mutating func forgetOldest(until limit: Int) {
@@ -157,7 +168,8 @@ final class FailureMemory: Sendable {
 
     func remember(_ error: any Error, of key: CacheKey, for lifetime: Duration) {
         guard lifetime > .zero else { return }
-        let end = self.now().addingTimeInterval(lifetime / .seconds(1))
+        let now = self.now()
+        let end = now.addingTimeInterval(lifetime / .seconds(1))
         let remembered = Self.remembered(error)
         let weight = Self.weight(of: key, remembered)
         self.state.withLock { state in
@@ -166,6 +178,7 @@ final class FailureMemory: Sendable {
             state.failures[key] = Failure(error: remembered, end: end, weight: weight, number: state.lastNumber)
             state.queue.append((key, state.lastNumber))
             state.weight += weight
+            state.sweep(at: now)
             state.forgetOldest(until: self.lifetimes.countLimit)
         }
     }
