@@ -1,29 +1,30 @@
 public import TintypeImage
 
-/// Makes an image of another: what all transforms have in common, and what a program's own conform to.
+/// A transform that makes one image from another; programs can conform their own types to it.
 ///
-/// A transformer is a value that names all its parameters. It runs on a decode lane, within the memory gate, and may be
-/// run by several lanes at once. It is given upright images in sRGB with straight alpha, unless the load keeps another
+/// A transformer is a value that holds all its parameters. It runs on a decode lane within the memory gate, and several
+/// lanes may run it at once. It receives upright images in sRGB with straight alpha, unless the load keeps another
 /// colour profile.
 public protocol ImageTransformer: Sendable {
-    /// The transformer's name and every parameter that changes a pixel, as a canonical text: a part of cache keys.
+    /// The name of the transformer and every parameter that changes a pixel, as canonical text without line breaks.
     ///
-    /// Equal keys must mean equal images: they are stored on disk, and outlive the program. It has no line breaks.
+    /// The key is a part of cache keys. Equal keys must mean equal images: cache entries on disk outlive the program.
     var key: String { get }
 
-    /// What it makes of an image that lies like `source`, and what memory it takes for that.
+    /// Returns the layout of the result for an image of the layout `source`, and the memory that the transform needs.
     ///
-    /// Asked before any pixel exists: the memory gate admits a load by this, and a result that is over the decoding
-    /// limits is refused. By default the result lies like the source, and takes no memory besides.
+    /// The library calls this before any pixel exists. The memory gate admits a load by the footprint, and a result
+    /// over the decoding limits is refused. By default the result has the layout of the source and needs no other
+    /// memory.
     ///
-    /// - Throws: `TransformError` where the parameters make no sense, or not for such an image.
+    /// - Throws: `TransformError` if a parameter is invalid, or invalid for such an image.
     func footprint(for source: PixelLayout) throws -> TransformFootprint
 
-    /// Makes the image.
+    /// Returns the transformed image.
     ///
-    /// Work that takes long looks at `Task.isCancelled` at least every few milliseconds.
+    /// A long transform must check `Task.isCancelled` at least every few milliseconds.
     ///
-    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
+    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or any error of a program's own transformer.
     func transform(_ image: Image) throws -> Image
 }
 
@@ -33,24 +34,24 @@ extension ImageTransformer {
     }
 }
 
-/// What a transformer makes of an image, and what memory that takes.
+/// The layout of a transform's result, and the memory that the transform needs.
 public struct TransformFootprint: Sendable, Hashable {
-    /// How the result lies in memory; where that depends on the pixels, the largest that it may be.
+    /// The layout of the result; if it depends on the pixels, the largest possible one.
     public var result: PixelLayout
-    /// The bytes that are taken besides the source and the result, at most at once.
+    /// The most bytes in use at once in addition to the source and the result.
     public var workingByteCount: Int
 
-    /// Describes a result, by default one that takes no memory besides.
+    /// Creates a footprint; by default the transform needs no memory in addition to source and result.
     public init(result: PixelLayout, workingByteCount: Int = 0) {
         self.result = result
         self.workingByteCount = workingByteCount
     }
 }
 
-/// How samples are weighed against each other where several make one.
+/// The scale on which a filter adds samples.
 public enum LightSpace: String, Sendable, Hashable, Codable, CaseIterable {
-    /// As they are stored, in the curve of sRGB: what most programs do.
+    /// As stored, in the curve of sRGB; most programs do this.
     case sRGB
-    /// By the light that they stand for: fine detail keeps its brightness. Takes longer.
+    /// In proportion to light, so that fine detail keeps its brightness; slower.
     case linear
 }

@@ -1,20 +1,20 @@
 import Glibc
 
-/// The light of samples, and the way back.
+/// Tables that convert sRGB samples to light and back.
 struct LightTables: Sendable {
     static let shared = LightTables()
 
-    /// The light of each sample, on the scale of samples.
+    /// The light of each sample, scaled to 0...255.
     let samples: [Float]
-    /// The light from which on each sample is the nearest one.
+    /// The smallest light for which each sample is the nearest one.
     let limits: [Float]
-    /// The sample for the beginning of each 1/4096 of the light.
+    /// The sample at the start of each 1/4096 of the light.
     let nearest: [UInt8]
-    /// The sample of each of 65,536 steps of light: twenty of them make the first level.
+    /// The sample of each of 65,536 steps of light; the first level spans twenty steps.
     let ofSteps: [UInt8]
 
     private init() {
-        /// IEC 61966-2-1: the light of a value in the curve of sRGB.
+        /// Returns the light of a value in the curve of sRGB (IEC 61966-2-1).
         func light(_ value: Double) -> Double {
             value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
         }
@@ -23,7 +23,7 @@ struct LightTables: Sendable {
         self.limits = limits
         var sample = 0
         self.nearest = (0...4_096).map { part in
-            // A little less, as the place of a light among the parts is rounded too.
+            // Subtract a little, because the lookup rounds the index of a light too.
             let begin = Float(part) * 255 / 4_096 * 0.999_999
             while begin >= limits[sample + 1] { sample += 1 }
             return UInt8(sample)

@@ -1,14 +1,14 @@
 @_exported public import TintypeErrors
 import TintypeImage
 
-/// Why an image could not be transformed.
+/// An error of a transform.
 public struct TransformError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// The cause and the remedy, in full sentences.
     public let message: String
 
     /// Creates an error.
@@ -17,22 +17,22 @@ public struct TransformError: TintypeError {
         self.message = message
     }
 
-    /// A parameter makes no sense.
+    /// Creates an error for an invalid parameter.
     static func invalidParameter(_ message: String) -> TransformError {
         TransformError(code: .invalidParameter, message: message)
     }
 
-    /// A size can't be made.
+    /// Creates an error for an impossible size.
     static func invalidSize(_ message: String) -> TransformError {
         TransformError(code: .invalidSize, message: message)
     }
 
-    /// Refuses a number that is not in the range of a parameter.
+    /// Checks that a number is in the range of a parameter.
     ///
     /// - Parameters:
     ///   - value: The number; `nan` is in no range.
-    ///   - range: The numbers that make sense.
-    ///   - name: What it is, as a sentence begins, such as "A blur's sigma".
+    ///   - range: The valid numbers.
+    ///   - name: The subject of the message, such as "A blur's sigma".
     /// - Throws: ``Code/invalidParameter``.
     static func check<Value: Comparable>(
         _ value: Value,
@@ -47,16 +47,16 @@ public struct TransformError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// A parameter makes no sense, or not for this image.
+    /// A parameter is invalid, or invalid for this image.
     public static let invalidParameter = TintypeErrorCode("invalidParameter")
-    /// The library that does the work refused it.
+    /// The underlying library refused the operation.
     public static let failed = TintypeErrorCode("failed")
 }
 
 extension PixelLayout {
-    /// The layout of a result.
+    /// Returns the layout of a result.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` where there is no such image.
+    /// - Throws: `TransformError.Code.invalidSize` if no image can have this size.
     static func result(_ format: PixelFormat, width: Int, height: Int) throws(TransformError) -> PixelLayout {
         do {
             return try PixelLayout(format: format, width: width, height: height)

@@ -1,30 +1,31 @@
 public import TintypeImage
 
-/// Changes every pixel by its own colour alone, by one number, as the filter functions of CSS do.
+/// Changes each pixel's colour by one number, as the filter functions of CSS do.
 ///
-/// A description is the name and the number: `{"brightness": 1.2}`. The formulas are those of the Filter Effects Module
-/// Level 1, on the stored sRGB values with straight alpha, so that an image looks as it would in a browser. ``gamma(_:)`` is
-/// not in CSS. Adjustments that follow each other are carried out together: what is over white or under black in
-/// between is cut off only at the end, and nothing is rounded before.
+/// In a description, an adjustment is an object of its name and its number: `{"brightness": 1.2}`. The formulas are
+/// those in Filter Effects Module Level 1, applied to the stored sRGB values with straight alpha, so that the image
+/// looks as it would in a browser. ``gamma(_:)`` is not in CSS. Consecutive adjustments run as one operation: values
+/// are clamped and rounded only at the end.
 public struct ColorAdjustment: Hashable {
-    /// What is changed.
+    /// The property that an adjustment changes.
     public enum Property: String, Sendable, Hashable, Codable, CaseIterable {
-        /// The colours times the amount: 0 is black, 1 changes nothing, at most 100.
+        /// Multiplies the colours by the amount, 0 to 100: 0 is black, 1 changes nothing.
         case brightness
-        /// The distance of the colours to middle gray times the amount: 0 is gray, 1 changes nothing, at most 100.
+        /// Multiplies the distance to middle gray by the amount, 0 to 100: 0 is gray, 1 changes nothing.
         case contrast
-        /// The distance of the colours to gray times the amount: 0 is gray, 1 changes nothing, at most 100.
+        /// Multiplies the distance to the pixel's gray by the amount, 0 to 100: 0 is gray, 1 changes nothing.
         case saturation
-        /// The colours to the power of 1 by the amount, 0.01 to 100: over 1 brightens, as in ImageMagick's `-gamma`.
+        /// Raises the colours to the power of 1 / amount, 0.01 to 100: over 1 brightens, as in ImageMagick's `-gamma`.
         case gamma
-        /// The hue turned by the amount, in degrees, on a plane of equal luma.
+        /// Rotates the hue by the amount, in degrees from -1,000,000 to 1,000,000, on a plane of equal luma.
         case hue
-        /// How far the colours are taken to their luma of ITU-R BT.709, 0 to 1. With 1 an opaque image becomes one of
-        /// one sample a pixel, unless it keeps a colour profile.
+        /// Moves the colours towards their luma of ITU-R BT.709 by the amount, 0 to 1.
+        ///
+        /// At 1, an opaque image gets a format of one sample a pixel, unless it keeps a colour profile.
         case grayscale
-        /// How far the colours are taken to their opposites, 0 to 1: half of it is gray.
+        /// Moves the colours towards their opposites by the amount, 0 to 1: 0.5 is gray.
         case invert
-        /// How far the colours are taken to the brown of old photographs, 0 to 1.
+        /// Moves the colours towards the brown of old photographs by the amount, 0 to 1.
         case sepia
 
         fileprivate var range: ClosedRange<Double> {
@@ -37,32 +38,32 @@ public struct ColorAdjustment: Hashable {
         }
     }
 
-    /// What is changed.
+    /// The property to change.
     public var property: Property
-    /// How much; ``Property`` says what it means.
+    /// The amount of the change; see ``Property`` for its meaning and range.
     public var amount: Double
 
-    /// Describes a change.
+    /// Creates an adjustment of `property` by `amount`.
     public init(_ property: Property, _ amount: Double) {
         self.property = property
         self.amount = amount
     }
 
-    /// The colours times `factor`: 1 changes nothing.
+    /// Multiplies the colours by `factor`, 0 to 100; 1 changes nothing.
     public static func brightness(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.brightness, factor) }
-    /// The distance of the colours to middle gray times `factor`: 1 changes nothing.
+    /// Multiplies the distance to middle gray by `factor`, 0 to 100; 1 changes nothing.
     public static func contrast(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.contrast, factor) }
-    /// The distance of the colours to gray times `factor`: 1 changes nothing.
+    /// Multiplies the distance to the pixel's gray by `factor`, 0 to 100; 1 changes nothing.
     public static func saturation(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.saturation, factor) }
-    /// The colours to the power of 1 by `gamma`: over 1 brightens.
+    /// Raises the colours to the power of 1 / `gamma`, 0.01 to 100; over 1 brightens.
     public static func gamma(_ gamma: Double) -> ColorAdjustment { ColorAdjustment(.gamma, gamma) }
-    /// The hue turned by `degrees`.
+    /// Rotates the hue by `degrees`.
     public static func hue(degrees: Double) -> ColorAdjustment { ColorAdjustment(.hue, degrees) }
-    /// Luma instead of colours.
+    /// Replaces the colours with their luma.
     public static let grayscale = ColorAdjustment(.grayscale, 1)
-    /// The opposites of the colours.
+    /// Replaces the colours with their opposites.
     public static let invert = ColorAdjustment(.invert, 1)
-    /// The brown of old photographs.
+    /// Tones the image in the brown of old photographs.
     public static let sepia = ColorAdjustment(.sepia, 1)
 }
 

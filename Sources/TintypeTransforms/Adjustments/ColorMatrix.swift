@@ -1,30 +1,30 @@
 import Glibc
 
-/// Sums of the three colours and a constant, for each colour: what most adjustments are.
+/// A linear change of colours: each result is a weighted sum of red, green and blue plus a constant.
 ///
-/// Colours are 0 to 1, with straight alpha, which stays.
+/// Colours are 0 to 1 with straight alpha; alpha does not change.
 package struct ColorMatrix: Equatable {
-    /// A row for each colour that is made: the factors of red, green and blue, and what is added.
+    /// One row for each result colour: the factors of red, green and blue, then the constant.
     private(set) var rows: [[Double]]
 
-    /// Changes nothing.
+    /// The matrix that changes nothing.
     static let identity = ColorMatrix(rows: [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
 
     private init(rows: [[Double]]) {
         self.rows = rows
     }
 
-    /// Three rows of factors, without anything added.
+    /// Creates a matrix of three rows of factors, with constants of 0.
     init(_ red: [Double], _ green: [Double], _ blue: [Double]) {
         self.init(rows: [red + [0], green + [0], blue + [0]])
     }
 
-    /// The same factor and constant for each colour.
+    /// Creates a matrix that applies the same factor and constant to each colour.
     init(slope: Double, intercept: Double = 0) {
         self.init(rows: [[slope, 0, 0, intercept], [0, slope, 0, intercept], [0, 0, slope, intercept]])
     }
 
-    /// From the identity at a share of 0 to `other` at 1.
+    /// Creates a matrix between the identity, at a share of 0, and `other`, at 1.
     init(towards other: ColorMatrix, share: Double) {
         self.init(
             rows: zip(Self.identity.rows, other.rows).map { from, to in
@@ -33,7 +33,7 @@ package struct ColorMatrix: Equatable {
         )
     }
 
-    /// This one, and then `next`, as one.
+    /// Returns one matrix that does the same as this one and then `next`.
     func followed(by next: ColorMatrix) -> ColorMatrix {
         ColorMatrix(
             rows: next.rows.map { row in
@@ -44,17 +44,17 @@ package struct ColorMatrix: Equatable {
         )
     }
 
-    /// Whether each colour is made of itself alone.
+    /// Whether each result colour depends only on the same source colour.
     var isDiagonal: Bool {
         (0..<3).allSatisfy { row in (0..<3).allSatisfy { $0 == row || self.rows[row][$0] == 0 } }
     }
 
-    /// Whether a gray stays as it is, but for rounding.
+    /// Whether grays do not change, except for rounding.
     var keepsGrays: Bool {
         self.rows.allSatisfy { abs($0[0] + $0[1] + $0[2] - 1) < 1e-9 && abs($0[3]) < 1e-9 }
     }
 
-    /// Whether a gray becomes a gray, but for rounding.
+    /// Whether each gray becomes a gray, except for rounding.
     var makesGraysOfGrays: Bool {
         let sums = self.rows.map { $0[0] + $0[1] + $0[2] }
         return (1..<3).allSatisfy { abs(sums[$0] - sums[0]) < 1e-9 && abs(self.rows[$0][3] - self.rows[0][3]) < 1e-9 }
@@ -65,17 +65,17 @@ package struct ColorMatrix: Equatable {
         self.rows[1] == self.rows[0] && self.rows[2] == self.rows[0]
     }
 
-    /// One colour of a pixel whose colours are all `value`.
+    /// Returns one result colour of a gray pixel of `value`; correct for any pixel if the matrix is diagonal.
     func apply(to value: Double, channel: Int) -> Double {
         self.rows[channel][channel] * value + self.rows[channel][3]
     }
 
-    /// All numbers, row by row.
+    /// All factors and constants, row by row.
     var numbers: [Float] { self.rows.joined().map { Float($0) } }
 }
 
 extension ColorMatrix {
-    /// Sources: Filter Effects Module Level 1, sections 9.3 (saturate, hueRotate) and 13 (short forms).
+    /// Returns the matrix of Filter Effects Module Level 1, sections 9.3 (saturate, hueRotate) and 13 (short forms).
     static func saturation(_ amount: Double) -> ColorMatrix {
         ColorMatrix(
             [0.213 + 0.787 * amount, 0.715 - 0.715 * amount, 0.072 - 0.072 * amount],
@@ -94,7 +94,7 @@ extension ColorMatrix {
         )
     }
 
-    /// The luma of ITU-R BT.709 in every colour.
+    /// The matrix that gives every colour the luma of ITU-R BT.709.
     static let grayscale = ColorMatrix([0.2126, 0.7152, 0.0722], [0.2126, 0.7152, 0.0722], [0.2126, 0.7152, 0.0722])
 
     static let sepia = ColorMatrix([0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0.131])

@@ -2,27 +2,26 @@ import CPixelKernels
 import Glibc
 package import TintypeImage
 
-/// A transformer that makes each pixel of the pixel at the same place alone.
+/// A transformer that computes each pixel from the pixel at the same place.
 ///
-/// Those that follow each other can be carried out together, by one ``PointPass``: in one pass over memory, and without
-/// rounding between them.
+/// One ``PointPass`` runs consecutive operations in one pass over memory, without rounding between them.
 package protocol PointOperation: ImageTransformer {
-    /// What is done to each pixel, one after the other.
+    /// Returns the steps to apply to each pixel, in order.
     ///
-    /// - Throws: `TransformError` where the parameters make no sense.
+    /// - Throws: `TransformError` if a parameter is invalid.
     func steps() throws(TransformError) -> [PointStep]
 }
 
-/// One thing that is done to a pixel, with straight alpha and colours from 0 to 1.
+/// A step that changes one pixel, with straight alpha and colours from 0 to 1.
 package enum PointStep {
-    /// Colours become sums of colours.
+    /// Applies a colour matrix.
     case matrix(ColorMatrix)
-    /// Colours are raised to a power over 0.
+    /// Raises the colours to a power over 0.
     case power(Double)
-    /// A colour is drawn over the pixel.
+    /// Draws a colour over the pixel.
     case draw(Color, Composition)
 
-    /// What an image of `format` becomes; `nil` where nothing changes.
+    /// Returns the format of the result for an image of `format`, or `nil` if the step changes nothing.
     fileprivate func result(for format: PixelFormat) -> PixelFormat? {
         switch self {
         case .matrix(let matrix):
@@ -36,32 +35,32 @@ package enum PointStep {
     }
 }
 
-/// Carries out point operations on an image in one pass over memory, row by row, in 32-bit floating point.
+/// Runs point operations on an image in one pass over memory, row by row, in 32-bit floating point.
 ///
-/// Matrices in a row become one, and where every colour depends on itself alone, all of it is one table for each colour.
-/// What changes nothing is left out; where that is all, the result is the image itself.
+/// Consecutive matrices are multiplied. If every colour depends only on itself, one lookup table for each colour
+/// replaces all steps. Steps that change nothing are left out; if no step remains, the result is the image itself.
 package struct PointPass {
     private let steps: [PointStep]
 
-    /// - Throws: `TransformError` where the parameters of an operation make no sense.
+    /// - Throws: `TransformError` if a parameter of an operation is invalid.
     package init(_ operations: [any PointOperation]) throws(TransformError) {
         var steps: [PointStep] = []
         for operation in operations { steps += try operation.steps() }
         self.steps = steps
     }
 
-    /// What it makes of an image, and what memory that takes.
+    /// Returns the layout of the result, and the memory that the pass needs.
     package func footprint(for source: PixelLayout) throws(ImageError) -> TransformFootprint {
         let plan = PointPlan(self.steps, format: source.format, mayBecomeGray: false)
         let result = try PixelLayout(format: plan.result, width: source.width, height: source.height)
         return TransformFootprint(result: result, workingByteCount: plan.isNeeded ? PointPlan.workingByteCount : 0)
     }
 
-    /// Makes the image.
+    /// Returns the transformed image.
     ///
-    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `ImageError` if memory runs out, `CancellationError`.
     package func transform(_ image: Image) throws -> Image {
-        // A profile of colours does not fit grays.
+        // A colour profile does not fit gray samples.
         let plan = PointPlan(self.steps, format: image.pixels.format, mayBecomeGray: image.colorProfile == nil)
         guard plan.isNeeded else { return image }
         let source = image.pixels
@@ -76,11 +75,11 @@ package struct PointPass {
     }
 }
 
-/// What is left of point operations for a format: what is done, and what comes out.
+/// The steps that remain for a pixel format, and the format of the result.
 private struct PointPlan {
-    /// The pixels that are worked on at once: their planes stay in the nearest cache.
+    /// The number of pixels in a tile; the planes of a tile stay in the nearest cache.
     private static let tileWidth = 512
-    /// The planes of a tile, and those of a colour that is drawn over it.
+    /// The bytes of a tile's planes and of the planes for a colour that is drawn over it.
     static let workingByteCount = 2 * 4 * tileWidth * MemoryLayout<Float>.stride
 
     let result: PixelFormat
@@ -104,7 +103,7 @@ private struct PointPlan {
         self.isNeeded = !needed.isEmpty
     }
 
-    /// Writes the result's rows.
+    /// Writes all rows of the result.
     func run(
         _ source: UnsafeRawBufferPointer,
         _ sourceLayout: PixelLayout,
@@ -144,7 +143,7 @@ private struct PointPlan {
         }
     }
 
-    /// What each sample becomes, where that depends on nothing else: 256 for each colour.
+    /// The 256 results for each colour, or `nil` if a colour depends on anything but itself.
     private var tables: [UInt8]? {
         for step in self.steps {
             switch step {
@@ -162,7 +161,7 @@ private struct PointPlan {
                     case .draw: value
                     }
                 }
-                // What was beyond all numbers in between may be none; it is taken as black, as the kernels do.
+                // An overflow before this point can give NaN. Treat it as black, as the kernels do.
                 return value > 0 ? UInt8((min(value, 1) * 255).rounded()) : 0
             }
         }
@@ -170,7 +169,7 @@ private struct PointPlan {
 }
 
 extension PointStep {
-    /// Works on the planes of a tile; behind them is room for those of a colour.
+    /// Applies the step to the planes of a tile; the memory behind them has room for the planes of a colour.
     fileprivate func run(_ planes: UnsafeMutablePointer<Float>, stride: Int, count: Int) {
         switch self {
         case .matrix(let matrix):

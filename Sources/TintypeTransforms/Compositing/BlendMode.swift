@@ -1,47 +1,48 @@
 import CPixelKernels
 import TintypeImage
 
-/// How colours that are drawn go together with those that are there.
+/// How a source that is drawn is combined with the backdrop under it.
 ///
-/// Source: W3C Compositing and Blending Level 1: sections 9.1 (compositing) and 10 (blending). The names are those of CSS.
+/// Source: W3C Compositing and Blending Level 1, sections 9.1 (compositing) and 10 (blending). CSS uses the same
+/// names.
 public enum BlendMode: String, Sendable, Hashable, Codable, CaseIterable {
-    /// What is drawn covers what is there.
+    /// The source covers the backdrop.
     case sourceOver = "source-over"
-    /// What is drawn, where something is there; nothing else.
+    /// Only the source, and only inside the backdrop.
     case sourceIn = "source-in"
-    /// What is drawn covers what is there, and is not seen beside it.
+    /// The source covers the backdrop, and is invisible outside it.
     case sourceAtop = "source-atop"
-    /// What is there covers what is drawn.
+    /// The backdrop covers the source.
     case destinationOver = "destination-over"
     /// The product: never brighter than either.
     case multiply
-    /// The product of the opposites: never darker than either.
+    /// The opposite of the product of the opposites: never darker than either.
     case screen
-    /// Multiply where the backdrop is dark, screen where it is bright.
+    /// Multiplies if the backdrop is dark, and screens if it is bright.
     case overlay
     /// The darker of each sample.
     case darken
     /// The brighter of each sample.
     case lighten
-    /// Brightens the backdrop to reflect what is drawn.
+    /// Brightens the backdrop to reflect the source.
     case colorDodge = "color-dodge"
-    /// Darkens the backdrop to reflect what is drawn.
+    /// Darkens the backdrop to reflect the source.
     case colorBurn = "color-burn"
-    /// Multiply where what is drawn is dark, screen where it is bright.
+    /// Multiplies if the source is dark, and screens if it is bright.
     case hardLight = "hard-light"
-    /// As a soft light that shines on the backdrop.
+    /// Lights the backdrop softly with the source.
     case softLight = "soft-light"
-    /// How far the two are apart.
+    /// The absolute difference of the two.
     case difference
-    /// As difference, with less contrast.
+    /// Like `difference`, with less contrast.
     case exclusion
-    /// The hue of what is drawn, with the saturation and the luminosity of the backdrop.
+    /// The hue of the source, with the saturation and the luminosity of the backdrop.
     case hue
-    /// The saturation of what is drawn, with the hue and the luminosity of the backdrop.
+    /// The saturation of the source, with the hue and the luminosity of the backdrop.
     case saturation
-    /// The hue and the saturation of what is drawn, with the luminosity of the backdrop.
+    /// The hue and the saturation of the source, with the luminosity of the backdrop.
     case color
-    /// The luminosity of what is drawn, with the hue and the saturation of the backdrop.
+    /// The luminosity of the source, with the hue and the saturation of the backdrop.
     case luminosity
 
     fileprivate var mixing: cpixels_mixing {
@@ -67,13 +68,13 @@ public enum BlendMode: String, Sendable, Hashable, Codable, CaseIterable {
     }
 }
 
-/// A blend mode, and what is seen of either side where it is alone.
+/// A blend mode, and whether each side stays visible outside the other.
 package struct Composition {
     private let mode: BlendMode
     private let keepsSource: Bool
     private let keepsBackdrop: Bool
 
-    /// What the mode says; the modes that mix colours keep both sides where they are alone.
+    /// Returns the composition of the mode; modes that mix colours keep both sides outside the other.
     package static func drawing(_ mode: BlendMode) -> Composition {
         Composition(
             mode: mode,
@@ -82,14 +83,14 @@ package struct Composition {
         )
     }
 
-    /// The same, but for the modes that mix colours: what is clear stays clear.
+    /// Returns the composition for a tint: clear pixels stay clear, except with `sourceOver` and `destinationOver`.
     package static func tinting(_ mode: BlendMode) -> Composition {
         let drawing = Self.drawing(mode)
         let covers = mode == .sourceOver || mode == .destinationOver
         return Composition(mode: mode, keepsSource: covers, keepsBackdrop: drawing.keepsBackdrop)
     }
 
-    /// What an image of `format` becomes when `color` is drawn over all of it; `nil` where nothing changes.
+    /// Returns the format after `color` is drawn over an image of `format`, or `nil` if the drawing changes nothing.
     func result(ofDrawing color: Color, over format: PixelFormat) -> PixelFormat? {
         if color.alpha == 0, self.keepsBackdrop { return nil }
         if self.mode == .destinationOver, !format.hasAlpha { return nil }
@@ -103,7 +104,9 @@ package struct Composition {
         return format == .gray8 && !isGray ? .rgb8 : format
     }
 
-    /// Draws planes over others of `stride` numbers each, in place; the source's alpha counts times `opacity`.
+    /// Draws source planes over backdrop planes, in place, with the source's alpha multiplied by `opacity`.
+    ///
+    /// Each plane begins `stride` numbers after the one before it.
     func draw(
         _ source: UnsafePointer<Float>,
         over backdrop: UnsafeMutablePointer<Float>,

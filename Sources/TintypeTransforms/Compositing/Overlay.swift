@@ -2,20 +2,23 @@ import CCrypto
 import CPixelKernels
 public import TintypeImage
 
-/// Draws an overlay on a base image, such as a watermark: once, or as tiles all over it.
+/// Draws an overlay, such as a watermark, on a base image: once, or as tiles that cover it.
 ///
-/// The base image keeps its size, and cuts the overlay off at its borders. It gets colours or alpha if the overlay has
+/// The base image keeps its size, and its borders cut the overlay off. It gets colours or alpha if the overlay has
 /// them.
 public struct Overlay: ImageTransformer {
-    /// Where the image lies.
+    /// The placement of the overlay on the base image.
     public enum Placement: Sendable, Hashable {
-        /// Once. It is moved by the offset: away from the border that gravity names, and else to the right and down.
+        /// Draws the overlay once.
+        ///
+        /// Positive offsets move it away from the border that gravity names, and otherwise to the right and down.
         case single(Gravity, offsetX: Double = 0, offsetY: Double = 0)
-        /// Again and again in both directions with gaps between, all over the base image. One lies where gravity says.
+        /// Repeats the overlay in both directions over the whole base image, with gaps; gravity places one of the
+        /// tiles.
         case tiled(Gravity = .northWest, gapX: Double = 0, gapY: Double = 0)
     }
 
-    /// What offsets and gaps are counted in.
+    /// The unit of offsets and gaps.
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         /// Pixels.
         case pixels
@@ -23,35 +26,36 @@ public struct Overlay: ImageTransformer {
         case shares
     }
 
-    /// What is drawn.
+    /// The image of the overlay.
     public let image: Image
-    /// What names the image in a description.
+    /// The text that names the overlay in a description.
     public let source: String
-    /// What stands for the image in keys.
+    /// The text that identifies the overlay in keys.
     private let identity: String
-    /// Where it lies.
+    /// The placement on the base image.
     public var placement: Placement
-    /// What offsets and gaps are counted in.
+    /// The unit of offsets and gaps.
     public var unit: Unit
-    /// The share of the base image's sides that the overlay is brought to, as large as fits in its own ratio, with Lanczos;
-    /// `nil` draws it as it is.
+    /// The largest share of the base image's width and height that the overlay fills, 0.0001 to 1.
+    ///
+    /// The overlay keeps its ratio and is resized with Lanczos. `nil`, the default, draws it at its own size.
     public var scale: Double?
-    /// From 0, invisible, to 1, as it is.
+    /// From 0, invisible, to 1, unchanged.
     public var opacity: Double
-    /// How it goes together with the base image, where it lies.
+    /// How the overlay is combined with the base image.
     public var mode: BlendMode
 
-    /// Describes an overlay.
+    /// Creates an overlay.
     ///
     /// - Parameters:
-    ///   - image: What is drawn, upright and in sRGB.
-    ///   - name: What stands for the image in keys and descriptions. Another image needs another name: results are stored
-    ///     by it. By default a digest of the size and of all pixels.
-    ///   - placement: Where it lies.
-    ///   - unit: What offsets and gaps are counted in.
-    ///   - scale: The share of the base image's sides that the overlay is brought to.
+    ///   - image: The overlay, upright and in sRGB.
+    ///   - name: The name in keys and descriptions. Different overlays must have different names, because results are
+    ///     stored under them. By default, a digest of the size and of all pixels.
+    ///   - placement: The placement on the base image; by default once, in the middle.
+    ///   - unit: The unit of offsets and gaps.
+    ///   - scale: The share of the base image's sides that the overlay fills; `nil` draws it at its own size.
     ///   - opacity: From 0 to 1.
-    ///   - mode: How it goes together with the base image.
+    ///   - mode: How the overlay is combined with the base image.
     public init(
         _ image: Image,
         name: String? = nil,
@@ -108,7 +112,7 @@ public struct Overlay: ImageTransformer {
 
     // MARK: - Drawing
 
-    /// The resize that brings the overlay to its share of a base image; `nil` where it is drawn as it is.
+    /// Returns the resize that scales the overlay for a base image, or `nil` if it is drawn at its own size.
     private func resize(width: Int, height: Int) -> Resize? {
         guard let scale = self.scale else { return nil }
         func side(_ length: Int) -> Double { max(1, Double(length) * scale) }
@@ -117,7 +121,7 @@ public struct Overlay: ImageTransformer {
         return .stretch(width: scaled(self.image.width), height: scaled(self.image.height), upscales: true)
     }
 
-    /// - Throws: `TransformError` where a parameter makes no sense.
+    /// - Throws: `TransformError` if a parameter is invalid.
     private func check() throws(TransformError) {
         try TransformError.check(self.opacity, in: 0...1, "The opacity of an overlay")
         if let scale = self.scale { try TransformError.check(scale, in: 0.000_1...1, "The scale of an overlay") }
@@ -129,7 +133,7 @@ public struct Overlay: ImageTransformer {
         }
     }
 
-    /// Whether nothing is drawn, and nothing taken away.
+    /// Whether the overlay neither draws nor erases anything.
     private var isInvisible: Bool { self.opacity == 0 && self.mode != .sourceIn }
 
     /// Returns the pixel format of a base image after the overlay is drawn on it.
@@ -179,13 +183,13 @@ public struct Overlay: ImageTransformer {
     }
 }
 
-/// Draws an overlay that has its size on the rows of a base image.
+/// Draws a scaled overlay on the rows of a base image.
 private struct OverlayDrawing {
-    /// The pixels that are worked on at once: their planes stay in the nearest cache.
+    /// The number of pixels worked on at once; their planes stay in the nearest cache.
     private static let tileWidth = 512
-    /// Tiles are repeated up to this width.
+    /// Tiles are joined up to this width, in pixels.
     private static let narrowWidth = 256
-    /// The planes of both sides of a tile.
+    /// The bytes of the planes of overlay and base image.
     static let workingByteCount = 2 * 4 * tileWidth * MemoryLayout<Float>.stride
 
     private let drawn: PixelBuffer
@@ -193,7 +197,7 @@ private struct OverlayDrawing {
     private let opacity: Double
     private let width: Int
     private let height: Int
-    /// Where it begins, which may be outside, and the distance from one to the next: `nil` for one alone.
+    /// The place of the first overlay, which may be outside the base image.
     private let left: Int
     private let top: Int
     private let step: (x: Int, y: Int)?
@@ -204,11 +208,11 @@ private struct OverlayDrawing {
         self.width = width
         self.height = height
         func pixels(_ value: Double, of total: Int) -> Int {
-            // Further away it can't be seen either.
+            // Limit the distance; an overlay this far away is invisible too.
             Int(min(max((overlay.unit == .pixels ? value : value * Double(total)).rounded(), -4e9), 4e9))
         }
         func start(_ share: Double, _ length: Int, _ total: Int, offset: Int) -> Int {
-            // From the right and from below, what is positive leads inwards.
+            // From the right and the bottom border, positive offsets move the overlay inwards.
             Int((share * Double(total - length)).rounded()) + (share > 0.5 ? -offset : offset)
         }
         switch overlay.placement {
@@ -221,37 +225,37 @@ private struct OverlayDrawing {
             self.left = start(gravity.x, drawn.width, width, offset: 0)
             self.top = start(gravity.y, drawn.height, height, offset: 0)
             let gap = pixels(x, of: width)
-            // Each span has its cost: of narrow tiles without gaps several are drawn as one.
+            // Drawing a span has a fixed cost, so join narrow tiles that have no gaps.
             let count = gap == 0 ? Self.repetitions(ofWidth: drawn.width, within: width) : 1
             self.drawn = count > 1 ? try drawn.repeated(count) : drawn
             self.step = (self.drawn.width + gap, drawn.height + pixels(y, of: height))
         }
     }
 
-    /// How often a tile without gaps is repeated along a row.
+    /// Returns how many tiles without gaps to join along a row.
     private static func repetitions(ofWidth width: Int, within total: Int) -> Int {
         max(1, min(Self.narrowWidth, total) / width)
     }
 
-    /// The bytes of repeated tiles at most: with alpha, and as high as the image.
+    /// Returns the most bytes of joined tiles: with alpha, and as high as the overlay.
     static func repeatedByteCount(_ drawn: PixelLayout) -> Int {
         drawn.width < Self.narrowWidth ? 4 * Self.narrowWidth * drawn.height : 0
     }
 
-    /// Whether any of it lies on the base image.
+    /// Whether a part of the overlay lies on the base image.
     var isSeen: Bool {
         (0..<self.width).overlaps(self.left..<self.left + self.drawn.width)
             && (0..<self.height).overlaps(self.top..<self.top + self.drawn.height)
     }
 
-    /// The row of the overlay on a row of the base image.
+    /// Returns the row of the overlay that lies on a row of the base image.
     private func drawnRow(_ row: Int) -> Int? {
         let distance = row - self.top
         let place = self.step.map { Self.remainder(distance, $0.y) } ?? distance
         return (0..<self.drawn.height).contains(place) ? place : nil
     }
 
-    /// The columns of a row of the base image that it covers, from the left.
+    /// The columns that the overlay covers in each row that it touches, from the left; they may reach over the borders.
     private var covered: [Range<Int>] {
         let length = self.drawn.width
         let starts =
@@ -297,7 +301,7 @@ private struct OverlayDrawing {
         }
     }
 
-    /// Draws a row of the overlay on the columns of `span` that the base image has.
+    /// Draws a row of the overlay on the columns of `span` that are within the base image.
     private func draw(
         _ line: UnsafePointer<UInt8>,
         _ span: Range<Int>,
@@ -327,7 +331,7 @@ private struct OverlayDrawing {
 }
 
 extension PixelBuffer {
-    /// Returns the image repeated side by side.
+    /// Returns the image repeated `count` times side by side.
     fileprivate func repeated(_ count: Int) throws -> PixelBuffer {
         let layout = try PixelLayout(format: self.format, width: self.width * count, height: self.height)
         let (from, to) = (self.layout.planes[0], layout.planes[0])
@@ -352,7 +356,7 @@ extension PixelBuffer {
 // MARK: - As a description
 
 extension Overlay: Hashable {
-    /// Whether the keys are equal: equal ones stand for equal images.
+    /// Returns whether the keys and the sources are equal; overlays with equal keys stand for equal images.
     public static func == (first: Overlay, second: Overlay) -> Bool {
         first.key == second.key && first.source == second.source
     }
@@ -365,20 +369,21 @@ extension Overlay: Hashable {
 extension Overlay: Codable {
     /// Finds the image that a description names.
     ///
-    /// A description has the text ``Overlay/source`` in the place of pixels. What reads descriptions puts a resolver into
-    /// its decoder: `decoder.userInfo = resolver.userInfo`. There the program says what the text means, and what it may reach.
+    /// A description holds the text ``Overlay/source`` instead of pixels. To read descriptions, put a resolver into the
+    /// decoder: `decoder.userInfo = resolver.userInfo`. The resolver decides what the text means, and which images it
+    /// may reach.
     public struct Resolver: Sendable {
         fileprivate static let key = CodingUserInfoKey(rawValue: "tintype.overlay.resolver")
 
-        /// Gives the image for a text, or throws.
+        /// Returns the image for a text, or throws.
         public let image: @Sendable (_ source: String) throws -> Image
 
-        /// Wraps a function that gives the image for a text, or throws.
+        /// Creates a resolver from a function that returns the image for a text, or throws.
         public init(_ image: @escaping @Sendable (_ source: String) throws -> Image) {
             self.image = image
         }
 
-        /// What a decoder needs in its `userInfo`.
+        /// The entry that a decoder needs in its `userInfo`.
         public var userInfo: [CodingUserInfoKey: any Sendable] {
             Self.key.map { [$0: self] } ?? [:]
         }
@@ -388,11 +393,11 @@ extension Overlay: Codable {
         case source, gravity, x, y, tiled, unit, scale, opacity, mode
     }
 
-    /// Reads a description; all but the `source` may be left out.
+    /// Reads a description, in which everything except `source` has a default.
     ///
-    /// `gravity`, `x` and `y` place the image; with `tiled` the last two are the gaps.
+    /// `gravity`, `x` and `y` place the overlay. If `tiled` is true, `x` and `y` are the gaps.
     ///
-    /// - Throws: `TransformError.Code.invalidParameter` where the decoder has no ``Resolver``; what the resolver throws;
+    /// - Throws: `TransformError.Code.invalidParameter` if the decoder has no ``Resolver``; the errors of the resolver;
     ///   `DecodingError`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
@@ -420,7 +425,7 @@ extension Overlay: Codable {
         )
     }
 
-    /// Writes what is read, with ``source`` in the place of the image.
+    /// Writes a description, with ``source`` instead of the image.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.source, forKey: .source)

@@ -2,16 +2,16 @@ public import TintypeImage
 
 /// Draws one colour over the whole image.
 ///
-/// What is clear stays clear, but for `sourceOver` and `destinationOver`: the modes that mix colours are composed as
-/// `sourceAtop`. By default, which is `sourceIn`, what is drawn takes the colour and its own alpha stays: an icon in
-/// another colour.
+/// Clear pixels stay clear, except with `sourceOver` and `destinationOver`: modes that mix colours are composed like
+/// `sourceAtop`. By default, with `sourceIn`, the colour replaces the image's colours and the image's alpha stays,
+/// which gives an icon another colour.
 public struct Tint: Hashable, PointOperation {
-    /// The colour; its alpha says how much of it is drawn.
+    /// The colour; its alpha is the strength of the tint.
     public var color: Color
-    /// How it goes together with the image.
+    /// How the colour is combined with the image.
     public var mode: BlendMode
 
-    /// Describes a tint.
+    /// Creates a tint; by default the colour replaces the image's colours.
     public init(_ color: Color, mode: BlendMode = .sourceIn) {
         self.color = color
         self.mode = mode
@@ -35,7 +35,7 @@ extension Tint: Codable {
         case color, mode
     }
 
-    /// Reads a description; the mode may be left out.
+    /// Reads a description; the mode defaults to `sourceIn`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(
@@ -47,12 +47,13 @@ extension Tint: Codable {
 
 /// Puts the image on a background.
 ///
-/// On an opaque colour, white by default, the result has no alpha; on another it keeps what is left.
+/// An opaque background, such as the default white, gives a result without alpha. Any other background can
+/// leave transparency.
 public struct Flatten: Hashable, PointOperation {
     /// The colour under the image.
     public var background: Color
 
-    /// Describes a background.
+    /// Creates a background, white by default.
     public init(_ background: Color = .white) {
         self.background = background
     }
@@ -75,7 +76,7 @@ extension Flatten: Codable {
         case background
     }
 
-    /// Reads a description; the background may be left out.
+    /// Reads a description; the background defaults to white.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(try container.decodeIfPresent(Color.self, forKey: .background) ?? .white)

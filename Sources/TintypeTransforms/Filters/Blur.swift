@@ -1,37 +1,37 @@
 public import TintypeImage
 
-/// Makes every pixel a mean of those around it.
+/// Replaces each pixel with a weighted mean of the pixels around it.
 ///
-/// Beyond the borders the image goes on as its last pixels are. Colours count by their alpha, so that those that can't
-/// be seen do not come in.
+/// The border pixels repeat beyond the borders. Colours count in proportion to their alpha, so that invisible colours
+/// do not bleed in.
 public struct Blur: Hashable, ImageTransformer {
-    /// How far each pixel counts.
+    /// The weights of the surrounding pixels.
     public enum Kernel: Sendable, Hashable {
-        /// By the bell curve of Gauss with this standard deviation in pixels, 0 to 1,000.
+        /// A Gaussian with this standard deviation in pixels, 0 to 1,000.
         case gaussian(sigma: Double)
-        /// All alike in a square that reaches so many pixels to each side, 0 to 10,000.
+        /// Equal weights in a square that reaches this many pixels to each side, 0 to 10,000.
         case box(radius: Int)
     }
 
-    /// How far each pixel counts.
+    /// The weights of the surrounding pixels.
     public var kernel: Kernel
-    /// How samples are weighed against each other.
+    /// The scale on which samples are added.
     public var light: LightSpace
 
-    /// Describes a blur.
+    /// Creates a blur, by default on the stored samples.
     public init(_ kernel: Kernel, light: LightSpace = .sRGB) {
         self.kernel = kernel
         self.light = light
     }
 
-    /// By the bell curve of Gauss: the result is within one level of the exact one.
+    /// Returns a Gaussian blur, within one level of the exact result.
     ///
-    /// A sigma of 0 changes nothing.
+    /// A sigma under 0.2 changes nothing.
     public static func gaussian(sigma: Double, light: LightSpace = .sRGB) -> Blur {
         Blur(.gaussian(sigma: sigma), light: light)
     }
 
-    /// The mean of a square: a radius of 1 is one of 3 by 3 pixels, and 0 changes nothing.
+    /// Returns the mean of a square: a radius of 1 means 3 by 3 pixels, and 0 changes nothing.
     public static func box(radius: Int, light: LightSpace = .sRGB) -> Blur {
         Blur(.box(radius: radius), light: light)
     }
@@ -48,9 +48,9 @@ public struct Blur: Hashable, ImageTransformer {
 extension Blur {
     private static let largestRadius = 10_000
 
-    /// Whether nothing changes.
+    /// Whether the blur changes nothing.
     ///
-    /// - Throws: `TransformError` where the kernel makes no sense.
+    /// - Throws: `TransformError` if the kernel is invalid.
     private func isIdentity() throws(TransformError) -> Bool {
         switch self.kernel {
         case .gaussian(let sigma):
@@ -105,7 +105,7 @@ extension Blur {
         }
     }
 
-    /// Whether sums are of so few products that those may be cut off, a 255th of a level each.
+    /// Whether the sums have so few terms that each may be rounded down, by less than 1/255 of a level.
     private var isInWholeNumbers: Bool {
         guard case .gaussian(let sigma) = self.kernel else { return false }
         return sigma < 6 && self.light == .sRGB
@@ -117,7 +117,7 @@ extension Blur: Codable {
         case sigma, radius, light
     }
 
-    /// Reads an object with a `sigma` or a `radius`; the light may be left out.
+    /// Reads an object with a `sigma` or a `radius`; `light` defaults to `sRGB`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         let sigma = try container.decodeIfPresent(Double.self, forKey: .sigma)
@@ -136,7 +136,7 @@ extension Blur: Codable {
         }
     }
 
-    /// Writes what is read.
+    /// Writes an object in the form that is read.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         switch self.kernel {

@@ -1,24 +1,24 @@
 import CPixelKernels
 import TintypeImage
 
-/// Makes every number the mean of a square around it, whatever its size, with two additions for each direction.
+/// Replaces each number with the mean of a square around it, with two additions for each direction, whatever its size.
 ///
-/// Sums are exact: in double precision no sum of so many numbers is rounded. Beyond the borders rows and columns go on as the
-/// last ones are.
+/// Sums are exact: double precision rounds no sum of this many numbers. Border rows and columns repeat beyond the
+/// borders.
 struct BoxFilter {
     let radius: Int
 
-    /// The memory that it takes for an image.
+    /// Returns the bytes of working memory for an image.
     func workingByteCount(width: Int, channels: Int) -> Int {
         NumberRows<Float>.byteCount(count: 4, width: width * channels)
     }
 
     /// Blurs an image.
     ///
-    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `ImageError` if memory runs out, `CancellationError`.
     func run(_ picture: FilteredPicture<Float>) throws {
         let count = picture.width * picture.channels
-        // A double takes the place of two numbers.
+        // A double takes the space of two floats.
         let rows = try NumberRows<Float>(count: 4, width: count)
         let (row, made) = (rows[2], rows[3])
         let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
@@ -34,7 +34,7 @@ struct BoxFilter {
             if index % 16 == 0 { try Task.checkCancellation() }
             add(index, times: index == last ? self.radius - last + 1 : 1)
         }
-        // One row has stood for all of them.
+        // Without a second row, the first stands for all rows below it too.
         if last == 0 { add(0, times: self.radius) }
         let side = Double(2 * self.radius + 1)
         for index in 0...last {

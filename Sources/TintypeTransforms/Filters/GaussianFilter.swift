@@ -1,36 +1,39 @@
 import Glibc
 import TintypeImage
 
-/// Blurs rows of numbers by a Gaussian, in strips of columns, from the top.
+/// Blurs rows of numbers with a Gaussian, in strips of columns, from the top.
 ///
-/// A Gaussian is the same as two after another whose variances are half of its own. Between the two, a row of ``step`` is
-/// enough: the first makes those rows only, and the second makes all rows of them. The sum of samples of a Gaussian that
-/// are one standard deviation or less apart is off by 1e-4 at most, as Poisson's formula has it. So every row takes about 15
-/// multiplications down the image, whatever sigma is, and across it the few rows that are left are filtered directly.
+/// A Gaussian equals two Gaussians in sequence, each with half its variance. Between the two, one row in every ``step``
+/// is enough: the first kernel makes only those rows, and the second makes all rows from them. Samples of a Gaussian
+/// that are at most one standard deviation apart have a sum that is off by at most 1e-4, by Poisson's summation
+/// formula. So each row takes about 15 multiplications vertically, whatever sigma is, and only the few remaining rows
+/// are filtered horizontally.
 ///
-/// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which lie
-/// 2e-4 of them: with three kernels, 0.2 levels at most. Light is followed to 4.7, as little of it makes a level near black.
+/// Border rows and columns repeat beyond the borders. Kernels end at 3.7 standard deviations, which leaves out 2e-4 of
+/// their sum: with three kernels, at most 0.2 levels. In linear light kernels end at 4.7, because little light makes a
+/// level near black.
 struct GaussianFilter {
-    /// Of less, so little of the neighbours counts that no sample changes.
+    /// The smallest sigma that changes a sample.
     static let smallestSigma = 0.2
-    /// What is beyond is an image of one colour.
+    /// The largest sigma; beyond it the result is nearly one colour.
     static let largestSigma = 1000.0
-    /// The source rows that are added at once.
+    /// The number of source rows added at once.
     fileprivate static let groupHeight = 8
-    /// The bytes of the rows in use: so few that they stay in the second cache, where kernels are not wider than a strip.
+    /// The target size of the rows in use, in bytes; they fit into the second-level cache unless kernels are wider than
+    /// a strip.
     fileprivate static let workingByteCount = 960 << 10
-    /// The rows that are made at once.
+    /// The number of result rows made at once.
     fileprivate static let batchHeight = 4
 
-    /// The columns to each side that count.
+    /// The number of columns that count on each side.
     fileprivate let radius: Int
     private let acrossWeights: [Float]
-    /// The source rows for each row between the two kernels.
+    /// The number of source rows for each row between the two kernels.
     fileprivate let step: Int
-    /// The first kernel down: the sums of its weights up to each row, from 0 to 1.
+    /// The cumulative weights of the first vertical kernel, from 0 to 1.
     private let downSums: [Double]
     fileprivate let downRadius: Int
-    /// The second one: for each source row of a step, the first row that counts, and the weights of equally many rows.
+    /// The second vertical kernel, for each phase of a step: its first row, and the weights of `phaseLength` rows.
     private let phaseFirsts: [Int]
     private let phaseWeights: [Float]
     private let phaseLength: Int
@@ -38,13 +41,13 @@ struct GaussianFilter {
 
     /// - Parameters:
     ///   - sigma: The standard deviation in samples, over 0.
-    ///   - light: What the numbers are.
+    ///   - light: The scale of the numbers.
     init(sigma: Double, light: LightSpace = .sRGB) {
         func radius(_ sigma: Double) -> Int { Int(((light == .sRGB ? 3.7 : 4.7) * sigma).rounded(.up)) }
         self.radius = radius(sigma)
         self.acrossWeights = Self.weights((0...self.radius).map { Double($0) }, sigma, isHalf: true).map { Float($0) }
         self.step = max(1, Int(sigma / 2.0.squareRoot()))
-        // Where every row is made there is no first kernel.
+        // If every row is made, there is no first kernel.
         let part = self.step == 1 ? sigma : sigma / 2.0.squareRoot()
         let (step, reach) = (self.step, radius(part))
         self.upRadius = reach
@@ -60,7 +63,7 @@ struct GaussianFilter {
         }
     }
 
-    /// The Gaussian at distances from its middle, with a sum of 1; of half of it all but the first count twice.
+    /// Returns Gaussian weights with a sum of 1; if `isHalf`, all weights except the first count twice.
     private static func weights(_ distances: [Double], _ sigma: Double, isHalf: Bool) -> [Double] {
         let raw = distances.map { exp(-0.5 * ($0 / sigma) * ($0 / sigma)) }
         let sum = raw.reduce(0, +)
@@ -72,14 +75,16 @@ struct GaussianFilter {
         Int((Double(value) / Double(divisor)).rounded(.up))
     }
 
-    /// The share of a row between the kernels in one that is made.
+    /// Returns the weight of an intermediate row in a result row.
     fileprivate func share(of low: Int, for row: Int) -> Float {
         let phase = row % self.step
         let place = low - row / self.step - self.phaseFirsts[phase]
         return (0..<self.phaseLength).contains(place) ? self.phaseWeights[phase * self.phaseLength + place] : 0
     }
 
-    /// The share of a source row in a row between the kernels; the first and the last stand for those beyond the borders.
+    /// Returns the weight of a source row in an intermediate row.
+    ///
+    /// The first and the last row stand for the rows beyond the borders.
     fileprivate func share(of row: Int, in low: Int, height: Int) -> Float {
         let place = row - low * self.step + self.downRadius
         func sum(upTo index: Int) -> Double { index < 0 ? 0 : self.downSums[min(index, self.downSums.count - 1)] }
@@ -87,13 +92,13 @@ struct GaussianFilter {
         return Float(upper - (row == 0 ? 0 : sum(upTo: place - 1)))
     }
 
-    /// The rows between the kernels that count for a row that is made.
+    /// Returns the intermediate rows that count for a result row.
     fileprivate func lows(for row: Int) -> ClosedRange<Int> {
         let first = row / self.step + self.phaseFirsts[row % self.step]
         return first...first + self.phaseLength - 1
     }
 
-    /// How the rows of a strip lie in memory.
+    /// The sizes of a strip's row buffers.
     fileprivate struct Room {
         let columns: Int
         let sums: Int
@@ -111,7 +116,7 @@ struct GaussianFilter {
         var count: Int { GaussianFilter.groupHeight + self.sums + self.lows + GaussianFilter.batchHeight }
     }
 
-    /// The memory that it takes for an image, at most.
+    /// Returns the most bytes of working memory for an image.
     func workingByteCount<Number: FilterNumber>(width: Int, channels: Int, _: Number.Type = Float.self) -> Int {
         let room = Room(self, width: width, bytesPerPixel: channels * MemoryLayout<Number>.stride)
         return NumberRows<Number>.byteCount(count: room.count, width: (room.columns + 2 * self.radius) * channels)
@@ -119,7 +124,7 @@ struct GaussianFilter {
 
     /// Blurs an image.
     ///
-    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `ImageError` if memory runs out, `CancellationError`.
     func run<Number: FilterNumber>(_ picture: FilteredPicture<Number>) throws {
         let bytesPerPixel = picture.channels * MemoryLayout<Number>.stride
         let room = Room(self, width: picture.width, bytesPerPixel: bytesPerPixel)
@@ -141,7 +146,7 @@ struct GaussianFilter {
     }
 }
 
-/// Blurs some columns of an image.
+/// Blurs a strip of columns of an image.
 private struct GaussianStrip<Number: FilterNumber> {
     let filter: GaussianFilter
     let picture: FilteredPicture<Number>
@@ -149,14 +154,14 @@ private struct GaussianStrip<Number: FilterNumber> {
     let rows: NumberRows<Number>
     let room: GaussianFilter.Room
     let acrossWeights: [Number]
-    /// What is there of the columns that count; rows have room for those beyond the borders.
+    /// The columns within the image that count; row buffers also have room for columns beyond the borders.
     private let read: Range<Int>
-    /// The first and the last row between the kernels.
+    /// The indices of all intermediate rows.
     private let lows: ClosedRange<Int>
-    /// The rows between the kernels that have begun end here, and those that are complete here.
+    /// The end of the intermediate rows that have begun; `complete` is the end of the finished ones.
     private var begun: Int
     private var complete: Int
-    /// The rows that are made.
+    /// The number of result rows made so far.
     private var made = 0
 
     init(
@@ -186,12 +191,12 @@ private struct GaussianStrip<Number: FilterNumber> {
             try Task.checkCancellation()
             let group = start..<min(start + GaussianFilter.groupHeight, height)
             for row in group { self.picture.load(row, self.read, self.rows[row - start]) }
-            // The last row stands for those beyond the border.
+            // The last row stands for the rows beyond the border.
             let end = group.upperBound == height ? Int.max : group.upperBound
             self.add(group, to: self.complete..<self.begun, isNew: false)
             try self.completeRows(before: end)
             while self.begun <= self.lows.upperBound, self.begun * self.filter.step - self.filter.downRadius < end {
-                // At the borders more begin than there is room for, and some are complete at once.
+                // At the borders more rows begin than there are buffers, but some of them finish at once.
                 let first = self.begun
                 while self.begun <= self.lows.upperBound, self.begun - self.complete < self.room.sums,
                     self.begun * self.filter.step - self.filter.downRadius < end
@@ -212,7 +217,7 @@ private struct GaussianStrip<Number: FilterNumber> {
         self.rows[GaussianFilter.groupHeight + self.room.sums + (low - self.lows.lowerBound) % self.room.lows]
     }
 
-    /// Adds source rows, which lie at the first places, to rows between the kernels.
+    /// Adds source rows, which are in the first buffers, to intermediate rows.
     private func add(_ group: Range<Int>, to lows: Range<Int>, isNew: Bool) {
         guard !lows.isEmpty else { return }
         let before = (self.read.lowerBound - self.columns.lowerBound + self.filter.radius) * self.picture.channels
@@ -231,10 +236,10 @@ private struct GaussianStrip<Number: FilterNumber> {
         )
     }
 
-    /// Completes the rows between the kernels for which no source row from `end` on counts, and makes rows of them.
+    /// Finishes the intermediate rows that need no source row from `end` on, and makes result rows from them.
     private mutating func completeRows(before end: Int) throws {
         while self.complete < self.begun, self.complete * self.filter.step + self.filter.downRadius < end {
-            // A wide row takes tens of milliseconds where sigma is large.
+            // With a large sigma, one wide row takes tens of milliseconds.
             try Task.checkCancellation()
             self.blurAcross(self.sum(self.complete), to: self.blurred(self.complete))
             self.complete += 1
@@ -242,7 +247,7 @@ private struct GaussianStrip<Number: FilterNumber> {
         }
     }
 
-    /// Continues a row beyond the borders, and blurs it.
+    /// Extends a row beyond the borders, and blurs it horizontally.
     private func blurAcross(_ row: UnsafeMutablePointer<Number>, to target: UnsafeMutablePointer<Number>) {
         let (channels, radius) = (self.picture.channels, self.filter.radius)
         let start = self.columns.lowerBound - radius
@@ -256,7 +261,7 @@ private struct GaussianStrip<Number: FilterNumber> {
         Number.convolve(row + radius * channels, self.acrossWeights, radius, channels, target, count)
     }
 
-    /// Makes the rows for which all that counts is there.
+    /// Makes the result rows whose intermediate rows are all finished.
     private mutating func makeRows() {
         func isReady(_ row: Int) -> Bool {
             row < self.picture.height && self.filter.lows(for: row).upperBound < self.complete

@@ -1,14 +1,15 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Makes blocks of one colour, the mean of their pixels.
+/// Replaces blocks of pixels with their mean colour.
 ///
-/// Blocks begin at the top left; the last of each direction may be smaller. Colours count by their alpha.
+/// Blocks begin at the top left; the last block of each row and column may be smaller. Colours count in proportion to
+/// their alpha.
 public struct Pixelate: Hashable, ImageTransformer {
     /// The side of a block in pixels, at least 1, which changes nothing.
     public var size: Int
 
-    /// Describes blocks.
+    /// Creates a transform with blocks of `size` by `size` pixels.
     public init(size: Int) {
         self.size = size
     }
@@ -34,7 +35,7 @@ public struct Pixelate: Hashable, ImageTransformer {
         let working = WorkingRows(format: image.pixels.format, light: .sRGB)
         let count = width * working.channels
         return try image.filtered { stored in
-            // A double takes the place of two numbers.
+            // A double takes the space of two floats.
             let rows = try NumberRows<Float>(count: 4, width: count)
             let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
             for start in Swift.stride(from: 0, to: height, by: min(self.size, height)) {

@@ -1,30 +1,31 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Makes edges stand out: an unsharp mask, which moves every pixel away from a blurred image.
+/// Makes edges stand out with an unsharp mask, which moves each pixel away from a blurred image.
 ///
-/// By default only the luma moves (of ITU-R BT.709, on the stored samples), and with it all three colours alike, so that
-/// edges get no coloured fringes: as libvips does it. ``Channels/all`` moves each colour by itself, as Pillow and
-/// ImageMagick do. Alpha stays, and colours that can't be seen do not count.
+/// By default the filter works on the luma of ITU-R BT.709 of the stored samples and moves the three colours by the
+/// same distance, so that edges get no coloured fringes, as in libvips. ``Channels/all`` moves each colour separately,
+/// as in Pillow and ImageMagick. Alpha does not change, and invisible colours do not count.
 public struct Sharpen: Hashable, ImageTransformer {
-    /// What is moved.
+    /// The channels that the filter moves.
     public enum Channels: String, Sendable, Hashable, Codable, CaseIterable {
         /// The three colours together, by their luma.
         case luma
-        /// Each colour by itself.
+        /// Each colour separately.
         case all
     }
 
-    /// The standard deviation of the blur in pixels, 0 to 1,000: how wide what stands out is.
+    /// The standard deviation of the blur in pixels, 0 to 1,000: the width of the edges that stand out; under 0.2
+    /// changes nothing.
     public var sigma: Double
-    /// How far a pixel moves away, times its distance to the blurred one: 0 changes nothing, at most 100.
+    /// The factor of the distance to the blurred pixel, 0 to 100; 0 changes nothing.
     public var amount: Double
-    /// The distance from which on a pixel moves, in levels from 0 to 255: what is under it counts as noise.
+    /// The smallest distance, in levels from 0 to 255, that moves a pixel; smaller distances count as noise.
     public var threshold: Double
-    /// What is moved.
+    /// The channels that the filter moves.
     public var channels: Channels
 
-    /// Describes an unsharp mask.
+    /// Creates an unsharp mask, by default on the luma with sigma 1, amount 1 and threshold 0.
     public init(sigma: Double = 1, amount: Double = 1, threshold: Double = 0, channels: Channels = .luma) {
         self.sigma = sigma
         self.amount = amount
@@ -73,7 +74,7 @@ public struct Sharpen: Hashable, ImageTransformer {
         }
     }
 
-    /// The blur, or `nil` where nothing changes.
+    /// Returns the blur, or `nil` if the transform changes nothing.
     private func filter() throws(TransformError) -> GaussianFilter? {
         try TransformError.check(self.sigma, in: 0...GaussianFilter.largestSigma, "The sigma of an unsharp mask")
         try TransformError.check(self.amount, in: 0...100, "The amount of an unsharp mask")
@@ -93,7 +94,7 @@ extension Sharpen: Codable {
         case sigma, amount, threshold, channels
     }
 
-    /// Reads a description; what is left out has its default.
+    /// Reads a description, in which every parameter has a default.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(

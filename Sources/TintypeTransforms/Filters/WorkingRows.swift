@@ -1,49 +1,49 @@
 import CPixelKernels
 import TintypeImage
 
-/// How stored rows become rows of numbers that can be added to each other, and back.
+/// Converts stored rows to rows of numbers that can be added, and back.
 ///
-/// Numbers are 0 to 255, as light or as samples, and colours are premultiplied where there is alpha.
+/// Numbers are 0 to 255, as light or as samples. Colours are premultiplied if there is alpha.
 struct WorkingRows {
     let format: PixelFormat
     let light: LightSpace
 
-    /// The numbers of a pixel.
+    /// The number of values for each pixel.
     var channels: Int { self.format.channelCount }
 
-    /// Reads `count` pixels.
+    /// Reads `count` pixels as fractions.
     func load(_ samples: UnsafePointer<UInt8>, to numbers: UnsafeMutablePointer<Float>, count: Int) {
         let light = self.light == .linear ? LightTables.shared.samples : nil
         cpixels_load_samples(samples, self.channels, light, numbers, count)
     }
 
-    /// Writes `count` pixels.
+    /// Writes `count` pixels from fractions.
     func store(_ numbers: UnsafePointer<Float>, to samples: UnsafeMutablePointer<UInt8>, count: Int) {
         let table = self.light == .linear ? LightTables.shared.ofSteps : nil
         cpixels_store_samples(numbers, table, samples, self.channels, count)
     }
 
-    /// Reads `count` pixels, which stand for themselves, as whole numbers.
+    /// Reads `count` pixels as whole numbers, without conversion to light.
     func load(_ samples: UnsafePointer<UInt8>, to numbers: UnsafeMutablePointer<UInt16>, count: Int) {
         cpixels_load_words(samples, self.channels, numbers, count)
     }
 
-    /// Writes `count` pixels, which stand for themselves, of whole numbers.
+    /// Writes `count` pixels from whole numbers, without conversion from light.
     func store(_ numbers: UnsafePointer<UInt16>, to samples: UnsafeMutablePointer<UInt8>, count: Int) {
         cpixels_store_words(numbers, samples, self.channels, count)
     }
 }
 
-/// What rows that are filtered consist of, and the kernels that filter them.
+/// The number type of filtered rows, with its kernels.
 protocol FilterNumber {
-    /// The number for a share of a sum; of both sides at once where the sides have the same share.
+    /// Returns the weight for a share of a sum; with `ofBothSides`, for two columns with the same share.
     static func weight(_ share: Float, ofBothSides: Bool) -> Self
 
     static var combine: CombineRows<Self> { get }
     static var convolve: ConvolveRow<Self> { get }
 }
 
-/// Adds rows by their weights to targets, or sets the targets to the sums.
+/// Adds weighted rows to the targets, or sets the targets to the sums.
 typealias CombineRows<Number> = (
     _ rows: UnsafePointer<UnsafePointer<Number>>,
     _ rowCount: Int,
@@ -54,7 +54,7 @@ typealias CombineRows<Number> = (
     _ count: Int
 ) -> Void
 
-/// Filters a row by the weights of its middle and of one side.
+/// Filters a row with a symmetric kernel, given the weights of its middle and of one side.
 typealias ConvolveRow<Number> = (
     _ row: UnsafePointer<Number>,
     _ weights: UnsafePointer<Number>,
@@ -86,15 +86,15 @@ extension UInt16: FilterNumber {
 struct FilteredPicture<Number> {
     let width: Int
     let height: Int
-    /// The numbers of a pixel.
+    /// The number of values for each pixel.
     let channels: Int
-    /// Writes the numbers of some columns of a row.
+    /// Writes the source values of some columns of a row into `numbers`.
     let load: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Number>) -> Void
-    /// Takes the filtered numbers of some columns of a row, in any order of strips.
+    /// Receives the filtered values of some columns of a row; strips may come in any order.
     let emit: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Number>) -> Void
 }
 
-/// The rows of an image and of what is made of it.
+/// The rows of a source image and of its result.
 struct StoredRows {
     private let source: UnsafePointer<UInt8>
     private let target: UnsafeMutablePointer<UInt8>
@@ -103,7 +103,7 @@ struct StoredRows {
     private let sourceChannels: Int
     private let targetChannels: Int
 
-    /// - Returns: `nil` for memory without bytes, which no image has.
+    /// - Returns: `nil` if a buffer is empty, which no image's is.
     init?(
         _ source: UnsafeRawBufferPointer,
         _ sourceLayout: PixelLayout,
@@ -119,19 +119,21 @@ struct StoredRows {
         self.targetChannels = targetLayout.format.channelCount
     }
 
-    /// The samples of a row from a column on.
+    /// Returns the samples of a source row from a column on.
     func source(_ row: Int, _ column: Int) -> UnsafePointer<UInt8> {
         self.source + row * self.bytesPerSourceRow + column * self.sourceChannels
     }
 
-    /// The place of a row from a column on.
+    /// Returns the samples of a target row from a column on.
     func target(_ row: Int, _ column: Int) -> UnsafeMutablePointer<UInt8> {
         self.target + row * self.bytesPerTargetRow + column * self.targetChannels
     }
 }
 
 extension Image {
-    /// The image with pixels that `body` makes of its own, row by row.
+    /// Returns the image with new pixels, which `body` writes row by row.
+    ///
+    /// By default the pixel format does not change.
     func filtered(to format: PixelFormat? = nil, _ body: (StoredRows) throws -> Void) throws -> Image {
         let source = self.pixels
         let layout = try PixelLayout(
@@ -152,14 +154,14 @@ extension Image {
     }
 }
 
-/// Rows of numbers in one block, for the kernels that work on rows.
+/// Rows of numbers in one block of memory, for row kernels.
 final class NumberRows<Number> {
     private let memory: AlignedMemory
     private let distance: Int
 
-    /// Takes memory for rows of `width` numbers, which are 0 at first.
+    /// Allocates `count` rows of `width` numbers, all 0.
     ///
-    /// - Throws: `ImageError` when memory runs out.
+    /// - Throws: `ImageError` if memory runs out.
     init(count: Int, width: Int) throws(ImageError) {
         self.distance = Self.distance(width: width)
         self.memory = try AlignedMemory(byteCount: Self.byteCount(count: count, width: width))
@@ -167,18 +169,20 @@ final class NumberRows<Number> {
         self.memory.start.bindMemory(to: Number.self, capacity: count * self.distance)
     }
 
-    /// One row.
+    /// Returns a row.
     subscript(_ index: Int) -> UnsafeMutablePointer<Number> {
         self.memory.start.assumingMemoryBound(to: Number.self) + index * self.distance
     }
 
-    /// The memory of so many rows.
+    /// Returns the bytes of `count` rows.
     static func byteCount(count: Int, width: Int) -> Int {
         count * Self.distance(width: width) * MemoryLayout<Number>.stride
     }
 
-    /// The numbers from one row to the next: with room for whole steps of the kernels, and not close to a multiple of the
-    /// size of a page, at which rows would be in each other's way in the cache.
+    /// Returns the distance from one row to the next, in numbers.
+    ///
+    /// It leaves room for whole steps of the kernels, and is not near a multiple of the page size, at which rows would
+    /// evict each other from the cache.
     private static func distance(width: Int) -> Int {
         let step = Int(CPIXELS_ROW_STEP)
         let padded = (width + 2 * step - 1) / step * step

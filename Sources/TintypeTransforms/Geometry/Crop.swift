@@ -3,24 +3,24 @@ public import TintypeImage
 
 /// Cuts a part out of an image.
 ///
-/// Never larger than the image: what is outside of it is cut off. A part that has nothing of the image is an error.
+/// The part is clamped to the image. A part that lies outside the image is an error.
 public struct Crop: ImageTransformer, Hashable {
-    /// How the part is named.
+    /// How the part is specified.
     public enum Area: Sendable, Hashable, Encodable {
-        /// In pixels.
+        /// A rectangle in pixels.
         case rectangle(x: Int, y: Int, width: Int, height: Int)
-        /// In shares of the image's sides, of which 1 is the whole; at least a pixel.
+        /// A rectangle in shares of the image's sides, 0 to 1, rounded to whole pixels, at least one.
         case shares(x: Double, y: Double, width: Double, height: Double)
-        /// A size in pixels, around a point.
+        /// A size in pixels, placed by gravity.
         case size(width: Int, height: Int, gravity: Gravity)
-        /// The largest part whose width is `ratio` times its height, around a point.
+        /// The largest part whose width is `ratio` times its height, placed by gravity.
         case aspectRatio(ratio: Double, gravity: Gravity)
     }
 
-    /// The part that is kept.
+    /// The part to keep.
     public var area: Area
 
-    /// Keeps `area`.
+    /// Creates a crop that keeps `area`.
     public init(_ area: Area) {
         self.area = area
     }
@@ -35,7 +35,7 @@ public struct Crop: ImageTransformer, Hashable {
         Crop(.shares(x: x, y: y, width: width, height: height))
     }
 
-    /// Keeps a part of a size, which is cut down to the image's side by side.
+    /// Keeps a part of the given size in pixels; each side is clamped to the image.
     public static func size(width: Int, height: Int, gravity: Gravity = .center) -> Crop {
         Crop(.size(width: width, height: height, gravity: gravity))
     }
@@ -54,9 +54,9 @@ public struct Crop: ImageTransformer, Hashable {
         }
     }
 
-    /// The part of an image of `width` by `height` that is kept: at least a pixel, and all within the image.
+    /// Returns the part to keep of an image of `width` by `height`: at least a pixel, within the image.
     ///
-    /// - Throws: `TransformError.Code.invalidParameter` where nothing is kept, or the parameters are no rectangle.
+    /// - Throws: `TransformError.Code.invalidParameter` if no pixel is kept, or a parameter is invalid.
     package func rectangle(width: Int, height: Int) throws(TransformError) -> PixelRectangle {
         switch self.area {
         case .rectangle(let x, let y, let partWidth, let partHeight):
@@ -88,7 +88,7 @@ public struct Crop: ImageTransformer, Hashable {
         }
     }
 
-    /// The pixels of a side of `total` that a share of it covers; `nil` where that is nothing.
+    /// Returns the pixels of a side of `total` that a share of it covers, or `nil` if it covers none.
     private static func pixels(_ start: Double, _ length: Double, of total: Int) -> Range<Int>? {
         guard start.isFinite, length.isFinite, length > 0, start < 1, start + length > 0 else { return nil }
         let side = Double(total)
@@ -111,7 +111,7 @@ public struct Crop: ImageTransformer, Hashable {
 }
 
 extension Gravity {
-    /// The part of a size, which is no larger than the image, around this point.
+    /// Returns the part of a given size, no larger than the image, around this point.
     func part(_ width: Int, _ height: Int, ofWidth totalWidth: Int, height totalHeight: Int) -> PixelRectangle {
         PixelRectangle(
             x: Int(self.start(of: Double(width), in: Double(totalWidth), along: .horizontal).rounded()),
@@ -122,11 +122,11 @@ extension Gravity {
     }
 }
 
-/// Width to height, as a number that makes sense.
+/// A valid ratio of width to height.
 struct AspectRatio {
     private let value: Double
 
-    /// - Throws: `TransformError.Code.invalidParameter` unless it is over 0 and finite.
+    /// - Throws: `TransformError.Code.invalidParameter` unless the ratio is finite and over 0.
     init(_ value: Double) throws(TransformError) {
         guard value.isFinite, value > 0 else {
             throw .invalidParameter("No picture is \(value) times as wide as high; give a ratio over 0.")
@@ -134,16 +134,16 @@ struct AspectRatio {
         self.value = value
     }
 
-    /// The largest size with this ratio that fits into another, rounded to whole pixels.
+    /// Returns the largest size with this ratio within another size, rounded to whole pixels.
     func largest(inWidth width: Int, height: Int) -> (width: Int, height: Int) {
         let wide = Double(height) * self.value
         if wide <= Double(width) { return (max(1, Int(wide.rounded())), height) }
         return (width, min(height, max(1, Int((Double(width) / self.value).rounded()))))
     }
 
-    /// The smallest size with this ratio that another fits into, rounded to whole pixels.
+    /// Returns the smallest size with this ratio around another size, rounded to whole pixels.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` where no image is that large.
+    /// - Throws: `TransformError.Code.invalidSize` if a side would be over `Int32.max`.
     func smallest(aroundWidth width: Int, height: Int) throws(TransformError) -> (width: Int, height: Int) {
         let wide = max(Double(width), Double(height) * self.value).rounded()
         let high = max(Double(height), Double(width) / self.value).rounded()
@@ -157,12 +157,12 @@ struct AspectRatio {
 }
 
 extension PixelBuffer {
-    /// The pixels of a part that is all within the image.
+    /// Returns the pixels of a part, which must be within the image.
     func cut(to part: PixelRectangle) throws -> PixelBuffer {
         let layout = try PixelLayout.result(self.format, width: part.width, height: part.height)
         let (from, to) = (self.layout.planes[0], layout.planes[0])
         let start = from.offset + part.y * from.bytesPerRow + part.x * self.format.channelCount
-        // More than a core's share of the cache: what comes next would find little of it there.
+        // Bypass the cache if the part exceeds a core's share of it: the next step would find little of it there.
         let isLarge = layout.byteCount >= 16 << 20
         return try PixelBuffer(
             layout,
@@ -196,7 +196,9 @@ extension Crop: Codable {
         case x, y, width, height, ratio, gravity
     }
 
-    /// Reads an area by the name of its case, such as `{"size": {"width": 400, "height": 300}}`; gravity may be left out.
+    /// Reads an area by the name of its case, such as `{"size": {"width": 400, "height": 300}}`.
+    ///
+    /// `gravity` defaults to `center`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         guard container.allKeys.count == 1, let name = container.allKeys.first else {

@@ -1,8 +1,8 @@
 public import TintypeImage
 
-/// Mirrors an image; exact.
+/// Mirrors an image without loss.
 public struct Flip: ImageTransformer, Hashable, Codable {
-    /// What changes places.
+    /// The sides that change places.
     public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
         /// Left and right.
         case horizontal
@@ -12,22 +12,22 @@ public struct Flip: ImageTransformer, Hashable, Codable {
         case both
     }
 
-    /// What changes places.
+    /// The sides that change places.
     public var direction: Direction
 
-    /// Describes a mirroring.
+    /// Creates a flip.
     public init(_ direction: Direction) {
         self.direction = direction
     }
 
-    /// Left and right change places.
+    /// Mirrors left and right.
     public static let horizontal = Flip(.horizontal)
-    /// Top and bottom change places.
+    /// Mirrors top and bottom.
     public static let vertical = Flip(.vertical)
 
     public var key: String { "flip(\(self.direction.rawValue))" }
 
-    /// The same as an orientation, to be joined with others.
+    /// The orientation with the same effect, for joining with other turns.
     package var orientation: Orientation {
         switch self.direction {
         case .horizontal: .upMirrored
@@ -42,7 +42,7 @@ public struct Flip: ImageTransformer, Hashable, Codable {
 }
 
 extension Image {
-    /// The upright image, turned as `orientation` says: one move of the pixels.
+    /// Returns the upright image turned by `orientation`, with one move of the pixels.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`, `CancellationError`.
     func turned(_ orientation: Orientation) throws -> Image {

@@ -1,16 +1,15 @@
-/// Which part of an image counts, where only a part is kept or where something is placed: a side, a corner, or a point.
+/// The point of an image around which a part is kept or an image is placed: a side, a corner, or any point.
 ///
-/// The part is centred on the point as far as the borders allow, so that the corners and sides of the compass are points
-/// like any other.
+/// The part is centred on the point as far as the borders allow, so that the compass names are points like any other.
 public struct Gravity: Sendable, Hashable {
     /// From 0, the left border, to 1, the right one.
     public let x: Double
     /// From 0, the top border, to 1, the bottom one.
     public let y: Double
 
-    /// A point by its distances from the left and the top, as shares of the sides.
+    /// Returns the point at these distances from the left and the top, as shares of the sides.
     ///
-    /// What is outside of 0 to 1 is brought to the border; what is no number to the middle.
+    /// Values outside 0 to 1 are clamped; `nan` counts as the middle.
     public static func focus(x: Double, y: Double) -> Gravity {
         func share(_ value: Double) -> Double { value.isNaN ? 0.5 : min(max(value, 0), 1) }
         return Gravity(x: share(x), y: share(y))
@@ -35,13 +34,13 @@ public struct Gravity: Sendable, Hashable {
     /// The bottom right corner.
     public static let southEast = Gravity(x: 1, y: 1)
 
-    /// Those that have names, as they are written in descriptions and on command lines.
+    /// The named points, as in descriptions and on command lines.
     public static let named: [(name: String, gravity: Gravity)] = [
         ("center", .center), ("north", .north), ("south", .south), ("east", .east), ("west", .west),
         ("northwest", .northWest), ("northeast", .northEast), ("southwest", .southWest), ("southeast", .southEast),
     ]
 
-    /// Where a part of `length` begins on a side of `total`, at least 0 where it fits.
+    /// Returns the start of a part of `length` on a side of `total`; at least 0.
     func start(of length: Double, in total: Double, along axis: Axis) -> Double {
         let center = (axis == .horizontal ? self.x : self.y) * total
         return min(max(center - length / 2, 0), max(total - length, 0))
@@ -54,12 +53,12 @@ public struct Gravity: Sendable, Hashable {
 }
 
 extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
-    /// Its name, or its point as `x,y`.
+    /// The name, or the point as `x,y`.
     public var description: String {
         Self.named.first { $0.gravity == self }?.name ?? "\(self.x),\(self.y)"
     }
 
-    /// Reads a name of the compass or a point as `x,y`; `nil` for any other text.
+    /// Reads a compass name in any case, or a point as `x,y` from 0 to 1; returns `nil` for any other text.
     public init?(_ text: String) {
         if let known = Self.named.first(where: { $0.name == text.lowercased() }) {
             self = known.gravity
@@ -72,7 +71,7 @@ extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
         self.init(x: x, y: y)
     }
 
-    /// Reads the description.
+    /// Reads the text form.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -86,7 +85,7 @@ extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
         self = gravity
     }
 
-    /// Writes the description.
+    /// Writes the text form.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)

@@ -1,30 +1,30 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Puts an image on a larger canvas; cuts nothing.
+/// Puts an image on a larger canvas, without cutting anything off.
 public struct Pad: ImageTransformer, Hashable {
-    /// How the canvas is named.
+    /// How the canvas is specified.
     public enum Extent: Sendable, Hashable, Encodable {
-        /// By what comes to each side, in pixels.
+        /// The columns and rows to add to each side, in pixels.
         case sides(left: Int, top: Int, right: Int, bottom: Int)
-        /// By its size in pixels; a side that is shorter than the image's stays as long as that.
+        /// The size in pixels; each side is at least as long as the image's.
         case size(width: Int, height: Int, gravity: Gravity)
-        /// The smallest that holds the image and is `ratio` times as wide as high.
+        /// The smallest canvas that holds the image and whose width is `ratio` times its height.
         case aspectRatio(ratio: Double, gravity: Gravity)
     }
 
     /// The canvas.
     public var extent: Extent
-    /// What is seen beside the image; default transparent, which gives the result alpha.
+    /// The colour outside the image; transparent by default, which gives the result alpha.
     public var color: Color
 
-    /// Describes a canvas.
+    /// Creates a transform for a canvas, by default a transparent one.
     public init(_ extent: Extent, color: Color = .clear) {
         self.extent = extent
         self.color = color
     }
 
-    /// Adds columns and rows to the sides.
+    /// Adds columns and rows to the sides, in pixels.
     public static func sides(
         left: Int = 0,
         top: Int = 0,
@@ -35,12 +35,12 @@ public struct Pad: ImageTransformer, Hashable {
         Pad(.sides(left: left, top: top, right: right, bottom: bottom), color: color)
     }
 
-    /// Extends the image to a size, in which it lies where `gravity` says.
+    /// Extends the image to a size in pixels, and places it by `gravity`.
     public static func size(width: Int, height: Int, gravity: Gravity = .center, color: Color = .clear) -> Pad {
         Pad(.size(width: width, height: height, gravity: gravity), color: color)
     }
 
-    /// Extends one side, so that the result is `ratio` times as wide as high.
+    /// Extends one side, so that the width of the result is `ratio` times its height.
     public static func aspectRatio(_ ratio: Double, gravity: Gravity = .center, color: Color = .clear) -> Pad {
         Pad(.aspectRatio(ratio: ratio, gravity: gravity), color: color)
     }
@@ -53,7 +53,7 @@ public struct Pad: ImageTransformer, Hashable {
         }
     }
 
-    /// Where an image of `width` by `height` lies in the result, and how large that is.
+    /// Returns the place of an image of `width` by `height` in the result, and the size of the result.
     private func canvas(
         width: Int,
         height: Int
@@ -79,7 +79,7 @@ public struct Pad: ImageTransformer, Hashable {
         }
     }
 
-    /// Sums of such numbers are numbers; whether a result is too large is seen when it is laid out.
+    /// Checks that sums of the sizes cannot overflow; `PixelLayout` checks whether the result is too large.
     private static func checkSizes(_ sizes: Int...) throws(TransformError) {
         guard let most = sizes.max(), most > Int(Int32.max) else { return }
         throw .invalidSize(
@@ -146,8 +146,9 @@ extension Pad: Codable {
         case left, top, right, bottom, width, height, ratio, gravity
     }
 
-    /// Reads an extent by the name of its case, such as `{"sides": {"left": 10}, "color": "#fff"}`; sides, gravity and
-    /// colour may be left out.
+    /// Reads an extent by the name of its case, such as `{"sides": {"left": 10}, "color": "#fff"}`.
+    ///
+    /// Sides default to 0, `gravity` to `center` and `color` to transparent.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         let names = container.allKeys.filter { $0 != .color }

@@ -2,7 +2,7 @@ import CPixelKernels
 import Glibc
 import TintypeImage
 
-/// A rectangle with round corners, of which each pixel has a share.
+/// A rectangle with round corners, which can cover pixels in part.
 private struct RoundedRectangle {
     let left: Double
     let top: Double
@@ -10,7 +10,7 @@ private struct RoundedRectangle {
     let bottom: Double
     let radii: RoundCorners.Radii
 
-    /// The same rectangle made smaller on all sides, with the same centres of the corners.
+    /// Returns the rectangle inset by `width` on all sides, with the same centres of the corners.
     func inset(by width: Double) -> RoundedRectangle {
         RoundedRectangle(
             left: self.left + width,
@@ -21,7 +21,7 @@ private struct RoundedRectangle {
         )
     }
 
-    /// How much of a pixel is inside, from 0 to 1.
+    /// Returns how much of a pixel is inside, from 0 to 1.
     func coverage(_ column: Int, _ row: Int) -> Double {
         let (x, y) = (Double(column), Double(row))
         let width = min(x + 1, self.right) - max(x, self.left)
@@ -37,25 +37,25 @@ private struct RoundedRectangle {
         return min(max(width * height - outside, 0), 1)
     }
 
-    /// The area that a corner cuts off a pixel, which begins so far from the corner's two sides.
+    /// Returns the area that a corner cuts off a pixel at the given distances from the corner's two sides.
     private static func outside(_ fromSide: Double, _ fromOtherSide: Double, _ radius: Double) -> Double {
-        // Seen from the centre of the corner's circle, towards the corner.
+        // Coordinates from the centre of the corner's circle, towards the corner.
         let (x, endX) = (max(radius - fromSide - 1, 0), min(radius - fromSide, radius))
         let (y, endY) = (max(radius - fromOtherSide - 1, 0), min(radius - fromOtherSide, radius))
         guard x < endX, y < endY, endX * endX + endY * endY > radius * radius else { return 0 }
         func circle(_ place: Double) -> Double { max(0, radius * radius - place * place).squareRoot() }
-        /// The area under the circle from 0 to a place.
+        /// Returns the area under the circle from 0 to `place`.
         func area(_ place: Double) -> Double {
             (place * circle(place) + radius * radius * asin(min(place / radius, 1))) / 2
         }
-        // Up to `full` the circle is above the pixel, from `end` on below.
+        // Until `full` the circle is above the pixel; from `end` on it is below.
         let full = min(max(circle(endY), x), endX)
         let end = min(max(circle(y), full), endX)
         let inside = (full - x) * (endY - y) + area(end) - area(full) - (end - full) * y
         return (endX - x) * (endY - y) - inside
     }
 
-    /// The pixels of a row that have a share in the inside, and those that are inside as a whole.
+    /// Returns the pixels of a row that are at least partly inside, and the pixels that are fully inside.
     func columns(of row: Int) -> (touched: Range<Int>, solid: Range<Int>) {
         let (y, endY) = (max(Double(row), self.top), min(Double(row + 1), self.bottom))
         guard y < endY, self.left < self.right else { return (0..<0, 0..<0) }
@@ -70,7 +70,7 @@ private struct RoundedRectangle {
         return (touched, firstSolid..<max(firstSolid, Int((self.right - atRight.most).rounded(.down))))
     }
 
-    /// How far the edge is from the rectangle's side between two heights.
+    /// Returns how far the edge is from the rectangle's side between two heights.
     private func insets(_ y: Double, _ endY: Double, _ above: Double, _ below: Double) -> (least: Double, most: Double)
     {
         func inset(_ height: Double) -> Double {
@@ -85,24 +85,24 @@ private struct RoundedRectangle {
     }
 }
 
-/// A part of an image with round corners and a border: what is outside is transparent.
+/// A part of an image with round corners and a border; transparent outside.
 struct PictureFrame {
     private let part: PixelRectangle
     private let outer: RoundedRectangle
-    /// What is inside of the border.
+    /// The area inside the border.
     private let inner: RoundedRectangle
     private let color: Color
 
-    /// Describes a frame; `nil` where nothing is cut off or drawn.
+    /// Creates a frame, or returns `nil` if it would neither cut nor draw anything.
     ///
-    /// - Throws: `TransformError.Code.invalidParameter` for a border that makes no sense.
+    /// - Throws: `TransformError.Code.invalidParameter` if the border's width is not finite or is negative.
     init?(part: PixelRectangle, radii: RoundCorners.Radii, border: Border?) throws(TransformError) {
         let width = border?.width ?? 0
         guard width.isFinite, width >= 0 else {
             throw .invalidParameter("A border can't be \(width) pixels wide; give 0 or more.")
         }
         guard width > 0 || radii.all.contains(where: { $0 > 0 }) else { return nil }
-        // Sums of such numbers are finite, and the factor makes them as small as the sides.
+        // Limit the radii so that sums are finite; the factor shrinks them to the sides.
         let radii = radii.map { min($0, 1e12) }
         let (columns, rows) = (Double(part.width), Double(part.height))
         let factor = min(
@@ -120,7 +120,7 @@ struct PictureFrame {
 
     func footprint(for source: PixelLayout) throws(TransformError) -> TransformFootprint {
         let isRound = self.outer.radii.all.contains { $0 > 0 }
-        // The image is seen through a border, not what is behind it.
+        // The image stays visible under a border that is not opaque, so such a border adds no alpha.
         let opaque = Color(red: self.color.red, green: self.color.green, blue: self.color.blue)
         let format = isRound ? .rgba8 : source.format.joined(with: opaque)
         let result = try PixelLayout.result(format, width: self.part.width, height: self.part.height)
@@ -161,7 +161,7 @@ struct PictureFrame {
         )
     }
 
-    /// Cuts and draws one row of RGBA.
+    /// Cuts and draws one row of RGBA pixels.
     private func paint(_ row: Int, _ pixels: UnsafeMutablePointer<UInt8>) {
         let outer = self.outer.columns(of: row)
         let inner = self.inner.columns(of: row)
@@ -183,7 +183,7 @@ struct PictureFrame {
                 column += 1
                 continue
             }
-            // All border, up to where the inside begins or the image ends.
+            // Only border, until the inside begins or the solid part ends.
             let isBeforeInside = column < inner.touched.lowerBound
             let end = isBeforeInside ? min(inner.touched.lowerBound, outer.solid.upperBound) : outer.solid.upperBound
             if self.color.alpha == 255 {
@@ -196,7 +196,7 @@ struct PictureFrame {
         }
     }
 
-    /// Gives a pixel the share that is inside of the border, the border over it, and nothing outside.
+    /// Mixes a pixel at an edge: the image inside the border, the border over the image, and nothing outside.
     private func mix(_ pixel: UnsafeMutablePointer<UInt8>, outer: Double, inner: Double) {
         let alpha = Double(pixel[3]) / 255
         let borderAlpha = Double(self.color.alpha) / 255

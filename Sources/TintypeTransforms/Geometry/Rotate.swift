@@ -2,39 +2,39 @@ import CPixelKernels
 import Glibc
 public import TintypeImage
 
-/// Turns an image clockwise by any angle.
+/// Rotates an image clockwise by any angle.
 ///
 /// Quarter turns are exact. Other angles interpolate with premultiplied alpha, and the image's edge is smooth: a pixel
-/// that is half beside it is half background.
+/// that is half outside the image is half background.
 public struct Rotate: ImageTransformer, Hashable {
-    /// How large the result is.
+    /// The size of the result.
     public enum Canvas: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As large as the turned image needs.
+        /// Large enough for the whole rotated image.
         case fit
-        /// As large as the image was; corners that stand over are cut off.
+        /// The size of the source image; the corners outside it are cut off.
         case clip
     }
 
-    /// How a pixel is made of those around its place.
+    /// How a pixel is computed from the source pixels around its place.
     public enum Interpolation: String, Sendable, Hashable, Codable, CaseIterable {
-        /// The nearest pixel as it is, for pixel art; edges are not smooth.
+        /// The nearest pixel, for pixel art; edges are not smooth.
         case nearest
-        /// Of 2x2 pixels: softer.
+        /// From 2x2 pixels; softer.
         case bilinear
-        /// Of 4x4 pixels, with the cubic of Catmull and Rom: sharper.
+        /// From 4x4 pixels, with the cubic of Catmull and Rom; sharper.
         case bicubic
     }
 
     /// The angle in degrees, clockwise; any finite number.
     public var degrees: Double
-    /// How large the result is.
+    /// The size of the result.
     public var canvas: Canvas
-    /// What is seen beside the image; default transparent, which gives the result alpha.
+    /// The colour outside the image; transparent by default, which gives the result alpha.
     public var background: Color
-    /// How a pixel is made of those around its place.
+    /// How a pixel is computed from the source pixels around its place.
     public var interpolation: Interpolation
 
-    /// Describes a turn.
+    /// Creates a rotation; by default the canvas fits, the background is transparent and interpolation is bicubic.
     public init(
         degrees: Double,
         canvas: Canvas = .fit,
@@ -47,11 +47,11 @@ public struct Rotate: ImageTransformer, Hashable {
         self.interpolation = interpolation
     }
 
-    /// The angle from 0 to under 360; no number where it makes no sense.
+    /// The angle from 0 to under 360, or `nan` if `degrees` is not finite.
     private var angle: Double {
         let rest = self.degrees.truncatingRemainder(dividingBy: 360)
         let angle = rest < 0 ? rest + 360 : abs(rest)
-        // What is next to nothing below 0 is rounded to 360.
+        // Adding 360 to a tiny negative angle rounds to 360.
         return angle == 360 ? 0 : angle
     }
 
@@ -59,7 +59,7 @@ public struct Rotate: ImageTransformer, Hashable {
         "rotate(\(self.angle),\(self.canvas.rawValue),\(self.background),\(self.interpolation.rawValue))"
     }
 
-    /// The quarter turn that it is, whatever the canvas; `nil` where it is none.
+    /// The equivalent quarter turn, ignoring the canvas; `nil` for other angles.
     private var quarterTurn: Orientation? {
         switch self.angle {
         case 0: .up
@@ -70,13 +70,13 @@ public struct Rotate: ImageTransformer, Hashable {
         }
     }
 
-    /// The same as an orientation, to be joined with others; `nil` where more happens than that.
+    /// The orientation with the same effect, for joining with other turns; `nil` if no orientation has it.
     package var orientation: Orientation? {
         guard let turn = self.quarterTurn, self.canvas == .fit || !turn.swapsSides else { return nil }
         return turn
     }
 
-    /// A quarter turn on a canvas that stays: what remains of the image, the turn, and what comes beside it.
+    /// Returns the crop and the pad around a quarter turn on a canvas that keeps its size.
     private func clipped(_ turn: Orientation, width: Int, height: Int) -> (crop: Crop, pad: Pad) {
         let side = min(width, height)
         return (.size(width: side, height: side), .size(width: width, height: height, color: self.background))
@@ -109,18 +109,18 @@ public struct Rotate: ImageTransformer, Hashable {
     }
 }
 
-/// A turn by an angle that is no quarter turn.
+/// A rotation by an angle other than a quarter turn.
 private struct FreeRotation {
-    /// The result's.
+    /// The layout of the result.
     let layout: PixelLayout
     private let rotate: Rotate
-    /// The source place of the middle of the target's first pixel, in fixed point.
+    /// The source position of the middle of the first result pixel, in fixed point.
     private let start: (column: Int64, row: Int64)
-    /// The way of a step to the right, in fixed point; a step down is that one turned by a quarter.
+    /// The source distance of a step to the right, in fixed point; a step down is this one turned by a quarter.
     private let step: (column: Int64, row: Int64)
 
-    /// - Throws: `TransformError.Code.invalidParameter` where the angle is no number, `.invalidSize` where the result
-    ///   is too large.
+    /// - Throws: `TransformError.Code.invalidParameter` if the angle is not finite, `.invalidSize` if the result is too
+    ///   large.
     init(_ rotate: Rotate, angle: Double, of source: PixelLayout) throws(TransformError) {
         guard angle.isFinite else {
             throw .invalidParameter("A picture can't be turned by \(rotate.degrees) degrees; give a finite number.")
@@ -129,7 +129,7 @@ private struct FreeRotation {
         let (width, height) = (Double(source.width), Double(source.height))
         var size = (width: source.width, height: source.height)
         if rotate.canvas == .fit {
-            // A side that is a whole number but for rounding is no pixel longer.
+            // A rounding error must not add a pixel to a side of a whole number of pixels.
             func pixels(_ side: Double) -> Int { Int((side - 1e-6).rounded(.up)) }
             size.width = pixels(width * abs(cosine) + height * abs(sine))
             size.height = pixels(width * abs(sine) + height * abs(cosine))
@@ -188,7 +188,7 @@ private struct FreeRotation {
 }
 
 extension PixelFormat {
-    /// The smallest format that has pixels of this one and `color`.
+    /// Returns the smallest format for pixels of this format and `color`.
     func joined(with color: Color) -> PixelFormat {
         if self.hasAlpha || color.alpha < 255 { return .rgba8 }
         let isGray = color.red == color.green && color.green == color.blue
@@ -197,7 +197,7 @@ extension PixelFormat {
 }
 
 extension Rotate: Codable {
-    /// Reads the parameters; all but the angle may be left out.
+    /// Reads the parameters; all except the angle have defaults.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(degrees: try container.decode(Double.self, forKey: .degrees))

@@ -1,13 +1,13 @@
 public import TintypeImage
 
-/// A line along the edge of an image, inside of it.
+/// A line along the inside of an image's edge.
 public struct Border: Sendable, Hashable, Codable {
     /// Its width in pixels, 0 or more.
     public var width: Double
-    /// Its colour; where it is not opaque the image is seen through it.
+    /// The colour; the image is visible through a colour that is not opaque.
     public var color: Color
 
-    /// Describes a line.
+    /// Creates a border with a width in pixels.
     public init(width: Double, color: Color) {
         self.width = width
         self.color = color
@@ -16,26 +16,26 @@ public struct Border: Sendable, Hashable, Codable {
     fileprivate var key: String { "\(self.width),\(self.color)" }
 }
 
-/// Rounds the corners of an image, and may draw a border along its edge.
+/// Rounds the corners of an image, and can draw a border along its edge.
 ///
-/// What is outside becomes transparent; a pixel that the edge crosses does by the area outside. Radii that together are
-/// longer than a side are made smaller, all by the same factor.
+/// Pixels outside become transparent, and pixels on the edge partly transparent, by the area outside. If the radii
+/// along a side add up to more than the side, all radii shrink by the same factor.
 ///
-/// Source: CSS Backgrounds and Borders Level 3, section 5.5, "Overlapping Curves"; section 5.2, "Corner Shaping", for the
-/// inner edge of the border.
+/// Source: CSS Backgrounds and Borders Level 3, section 5.5, "Overlapping Curves"; section 5.2, "Corner Shaping", for
+/// the inner edge of the border.
 public struct RoundCorners: ImageTransformer, Hashable {
     /// The radii of the four corners.
     public struct Radii: Sendable, Hashable {
-        /// That of the top left corner, 0 or more.
+        /// The radius of the top left corner, 0 or more.
         public var topLeft: Double
-        /// That of the top right corner, 0 or more.
+        /// The radius of the top right corner, 0 or more.
         public var topRight: Double
-        /// That of the bottom right corner, 0 or more.
+        /// The radius of the bottom right corner, 0 or more.
         public var bottomRight: Double
-        /// That of the bottom left corner, 0 or more.
+        /// The radius of the bottom left corner, 0 or more.
         public var bottomLeft: Double
 
-        /// Names each corner's radius; those left out are square.
+        /// Creates radii; corners left out stay square.
         public init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
             self.topLeft = topLeft
             self.topRight = topRight
@@ -43,7 +43,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
             self.bottomLeft = bottomLeft
         }
 
-        /// The same radius for all corners.
+        /// Creates the same radius for all corners.
         public init(_ radius: Double) {
             self.init(topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius)
         }
@@ -60,29 +60,29 @@ public struct RoundCorners: ImageTransformer, Hashable {
         }
     }
 
-    /// What radii are counted in.
+    /// The unit of radii.
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         /// Pixels.
         case pixels
-        /// Shares of the image's shorter side: 0.5 makes its ends half circles.
+        /// Shares of the image's shorter side; 0.5 makes half circles of its ends.
         case shares
     }
 
     /// The radii.
     public var radii: Radii
-    /// What they are counted in.
+    /// The unit of the radii.
     public var unit: Unit
-    /// The line along the edge.
+    /// The line along the edge; `nil`, the default, draws none.
     public var border: Border?
 
-    /// Describes corners.
+    /// Creates round corners, by default in pixels and without a border.
     public init(_ radii: Radii, unit: Unit = .pixels, border: Border? = nil) {
         self.radii = radii
         self.unit = unit
         self.border = border
     }
 
-    /// Describes corners that are all alike.
+    /// Creates round corners of the same radius, by default in pixels and without a border.
     public init(radius: Double, unit: Unit = .pixels, border: Border? = nil) {
         self.init(Radii(radius), unit: unit, border: border)
     }
@@ -92,7 +92,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
         return "roundCorners(\(radii),\(self.unit.rawValue)\(self.border.map { "," + $0.key } ?? ""))"
     }
 
-    /// The image in its frame; `nil` where nothing is cut off or drawn.
+    /// Returns the frame for an image of this size, or `nil` if it would neither cut nor draw anything.
     private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
         guard self.radii.all.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
             throw .invalidParameter("Corners can't have radii of \(self.radii.all); give numbers of 0 or more.")
@@ -114,14 +114,14 @@ public struct RoundCorners: ImageTransformer, Hashable {
     }
 }
 
-/// Cuts the largest circle out of the middle of an image, and may draw a border along its edge.
+/// Cuts the largest circle out of the middle of an image, and can draw a border along its edge.
 ///
-/// The result is a square with alpha, transparent outside of the circle.
+/// The result is a square with alpha, transparent outside the circle.
 public struct Circle: ImageTransformer, Hashable, Codable {
-    /// The line along the edge.
+    /// The line along the edge; `nil`, the default, draws none.
     public var border: Border?
 
-    /// Describes a circle.
+    /// Creates a circle.
     public init(border: Border? = nil) {
         self.border = border
     }
@@ -154,7 +154,7 @@ extension RoundCorners.Radii: Codable {
         case topLeft, topRight, bottomRight, bottomLeft
     }
 
-    /// Reads one number for all corners, or an object of those that are round.
+    /// Reads one number for all corners, or an object with the radii of the round corners.
     public init(from decoder: any Decoder) throws {
         if let radius = try? decoder.singleValueContainer().decode(Double.self) {
             self.init(radius)
@@ -176,7 +176,7 @@ extension RoundCorners: Codable {
         case unit, border
     }
 
-    /// Reads the parameters, such as `{"radius": 20}`; all but the radius may be left out.
+    /// Reads the parameters, such as `{"radius": 20}`; all except the radius have defaults.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(

@@ -3,20 +3,20 @@ public import TintypeImage
 
 /// Cuts off borders of one colour.
 ///
-/// A pixel belongs to the border where none of its samples is further from the colour's than the tolerance. Colour is
-/// compared premultiplied, and alpha as a sample of its own: what can't be seen is alike whatever its colour, and
-/// transparent borders are cut off only where the colour is transparent. An image that is all border stays as it is.
+/// A pixel belongs to the border if each sample is within the tolerance of the border's colour. Colours are compared
+/// premultiplied, with alpha as a separate sample. So invisible pixels are equal whatever their colour, and transparent
+/// borders are cut off only if the colour is transparent. An image that consists only of border does not change.
 public struct Trim: ImageTransformer, Hashable {
-    /// The border's colour; `nil` for that of the top left pixel.
+    /// The border's colour; `nil`, the default, takes the colour of the top left pixel.
     public var color: Color?
-    /// How far a sample of the border may be from the colour's, of 255.
+    /// The largest distance of a border sample from the colour, 0 to 255.
     public var tolerance: UInt8
-    /// Whether as much is cut off at the left as at the right: the smaller of both.
+    /// Whether the left and the right side lose the same number of columns, the smaller of the two.
     public var isEvenHorizontally: Bool
-    /// Whether as much is cut off at the top as at the bottom: the smaller of both.
+    /// Whether the top and the bottom lose the same number of rows, the smaller of the two.
     public var isEvenVertically: Bool
 
-    /// Describes a border, by default one of the colour of the top left pixel with a tolerance of 10.
+    /// Creates a trim; by default the border has the colour of the top left pixel, with a tolerance of 10.
     public init(
         color: Color? = nil,
         tolerance: UInt8 = 10,
@@ -42,7 +42,7 @@ public struct Trim: ImageTransformer, Hashable {
         return image.replacingPixels(try image.pixels.cut(to: part), orientation: .up)
     }
 
-    /// What remains of an image.
+    /// Returns the part that remains of an image.
     private func rectangle(of pixels: PixelBuffer) throws -> PixelRectangle {
         let plane = pixels.layout.planes[0]
         let channels = pixels.format.channelCount
@@ -99,13 +99,14 @@ extension Trim: Codable {
         case isEvenVertically = "evenVertically"
     }
 
-    /// Reads the parameters, all of which may be left out.
+    /// Reads the parameters, all of which have defaults.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(color: try container.decodeIfPresent(Color.self, forKey: .color))
         let tolerance = try container.decodeIfPresent(Int.self, forKey: .tolerance) ?? Int(self.tolerance)
         guard let tolerance = UInt8(exactly: tolerance) else {
-            // By itself JSON of a number that does not fit is said to be none.
+            // The decoder's own error would say that the JSON has no number here, although the number is only out of
+            // range.
             throw DecodingError.dataCorruptedError(
                 forKey: .tolerance,
                 in: container,

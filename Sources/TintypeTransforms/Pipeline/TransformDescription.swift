@@ -1,8 +1,8 @@
-/// The names of transformers in descriptions, and what they are described with.
+/// The names of transformers in descriptions, and their types.
 enum TransformKinds {
     typealias Kind = any (ImageTransformer & Codable).Type
 
-    /// The library's own.
+    /// The library's own transformers.
     static let all: [(name: String, kind: Kind)] = [
         ("adjust", ColorAdjustment.self),
         ("blur", Blur.self),
@@ -21,7 +21,7 @@ enum TransformKinds {
         ("trim", Trim.self),
     ]
 
-    /// Whether a transformer is one of the library's own.
+    /// Returns whether a transformer is one of the library's own.
     static func has(_ transformer: any ImageTransformer) -> Bool {
         let kind = ObjectIdentifier(type(of: transformer))
         return self.all.contains { ObjectIdentifier($0.kind) == kind }
@@ -35,7 +35,7 @@ enum TransformKinds {
         let kind = ObjectIdentifier(type(of: transformer))
         let own = encoder.userInfo[.tintypeTransformers] as? [String: Kind] ?? [:]
         return self.all.first { ObjectIdentifier($0.kind) == kind }?.name
-            // A name of the library's would be read as its transformer.
+            // A library name would be read back as the library's transformer.
             ?? own.keys.sorted().first { name in
                 own[name].map { ObjectIdentifier($0) } == kind && !self.all.contains { $0.name == name }
             }
@@ -43,8 +43,9 @@ enum TransformKinds {
 }
 
 extension CodingUserInfoKey {
-    /// The transformers that a program brings, by their names in descriptions: a dictionary of types that conform to
-    /// `ImageTransformer & Codable`.
+    /// The key for a program's own transformers in `userInfo`: a dictionary from names to types.
+    ///
+    /// The types conform to `ImageTransformer & Codable`. A name of the library's own transformers takes precedence.
     ///
     /// ```swift
     /// let decoder = JSONDecoder()
@@ -52,14 +53,14 @@ extension CodingUserInfoKey {
     /// ```
     public static let tintypeTransformers = CodingUserInfoKey("tintype.transformers")
 
-    /// A key of the library's own: every text is one.
+    /// Creates a key from a name; every text is a valid key.
     private init(_ name: StaticString) {
         guard let key = CodingUserInfoKey(rawValue: "\(name)") else { preconditionFailure("Every text is a key.") }
         self = key
     }
 }
 
-/// A name in a description.
+/// A coding key of any name.
 private struct DescribedName: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -69,8 +70,9 @@ private struct DescribedName: CodingKey {
 }
 
 extension Decoder {
-    /// The members of an object, of which none may have another name than those of `Key`: a parameter whose name is
-    /// mistaken would have its default without a word.
+    /// Returns the members of an object, all of which must be named in `Key`.
+    ///
+    /// A misspelled parameter would otherwise get its default without an error.
     ///
     /// - Throws: `DecodingError`.
     func container<Key: CodingKey>(onlyOf: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -97,7 +99,7 @@ extension TransformPipeline {
 }
 
 extension TransformPipeline: Codable {
-    /// Reads a description: an array with an element for each transform.
+    /// Reads a description: an array with one element for each transform.
     public init(from decoder: any Decoder) throws {
         var container = try decoder.unkeyedContainer()
         var transforms: [ImageTransform] = []
@@ -107,7 +109,7 @@ extension TransformPipeline: Codable {
 
     /// Writes a description.
     ///
-    /// - Throws: `EncodingError` for a program's own transformer whose type is not among `tintypeTransformers`.
+    /// - Throws: `EncodingError` if the type of a program's own transformer is not in `tintypeTransformers`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.unkeyedContainer()
         for transform in self.transforms { try container.encode(transform) }
@@ -140,7 +142,7 @@ extension ImageTransform: Codable {
 
     /// Writes an object whose only key is the transformer's name.
     ///
-    /// - Throws: `EncodingError` for a program's own transformer whose type is not among `tintypeTransformers`.
+    /// - Throws: `EncodingError` if the type of a program's own transformer is not in `tintypeTransformers`.
     public func encode(to encoder: any Encoder) throws {
         guard let name = TransformKinds.name(of: self.transformer, in: encoder),
             let described = self.transformer as? any Encodable

@@ -14,7 +14,7 @@ package struct Region: Sendable, Hashable {
         self.height = height
     }
 
-    /// The same region of an image that was scaled.
+    /// Returns the same region of a scaled image.
     func scaled(byWidth horizontal: Double, height vertical: Double) -> Region {
         Region(
             left: self.left * horizontal,
@@ -24,7 +24,7 @@ package struct Region: Sendable, Hashable {
         )
     }
 
-    /// Where the region lies before the turn `orientation`, of an image that is `width` by `height` after it.
+    /// Returns the region before the turn `orientation`, if the image is `width` by `height` after it.
     package func undoing(_ orientation: Orientation, width: Double, height: Double) -> Region {
         let right = width - self.left - self.width
         let bottom = height - self.top - self.height
@@ -49,23 +49,24 @@ package struct Region: Sendable, Hashable {
     }
 }
 
-/// What a run of crops, one resize and quarter turns make of an image of one size, as a single step: a part of it is
-/// read, brought to a size, and turned.
+/// The combined effect of crops, one resize and quarter turns on an image of a given size.
+///
+/// It is a single step: read a part, scale it, and turn it.
 package struct TransformGeometry: Sendable, Hashable {
     /// The part of the image that becomes the result.
     package private(set) var region: Region
-    /// What may be read: beyond a crop that comes before the resize there are no pixels.
+    /// The region that may be read; a crop before the resize limits it.
     package private(set) var bounds: Region
-    /// The size of the result before it is turned.
+    /// The size of the result before the turn.
     package private(set) var size: PixelSize
-    /// How the result is turned.
+    /// The turn of the result.
     package private(set) var turn = Orientation.up
-    /// The resize in the run; `nil` as long as pixels stay what they are.
+    /// The resize in the run, or `nil` without one.
     package private(set) var resize: Resize?
     /// The size of the image.
     package let source: PixelSize
 
-    /// The whole of an image.
+    /// Creates the geometry that keeps the whole image.
     package init(of source: PixelSize) {
         self.source = source
         self.size = source
@@ -73,7 +74,7 @@ package struct TransformGeometry: Sendable, Hashable {
         self.bounds = self.region
     }
 
-    /// The size of the result.
+    /// The size of the result after the turn.
     package var turnedSize: PixelSize {
         let size = self.turn.uprightSize(width: self.size.width, height: self.size.height)
         return PixelSize(width: size.width, height: size.height)
@@ -82,12 +83,12 @@ package struct TransformGeometry: Sendable, Hashable {
     /// Whether the result is the image itself.
     package var isIdentity: Bool { self.turn == .up && self.isWhole }
 
-    /// Whether nothing is cut or resampled.
+    /// Whether the whole image is read as it is, without a cut or a resize.
     package var isWhole: Bool {
         self.size == self.source && self.bounds == Self(of: self.source).bounds && self.region == self.bounds
     }
 
-    /// Cuts the result down to a rectangle of it.
+    /// Crops the result to a rectangle in it.
     package mutating func crop(to part: PixelRectangle) {
         let rectangle = Region(
             left: Double(part.x),
@@ -102,10 +103,10 @@ package struct TransformGeometry: Sendable, Hashable {
         if self.resize == nil { self.bounds = self.region }
     }
 
-    /// Brings the result to a size.
+    /// Resizes the result.
     ///
-    /// - Returns: `false` where it was resized before: what is resampled twice can't be done in one step.
-    /// - Throws: `TransformError.Code.invalidSize`.
+    /// - Returns: `false` if there is a resize already: resampling twice needs two steps.
+    /// - Throws: `TransformError`.
     package mutating func resize(_ resize: Resize) throws(TransformError) -> Bool {
         guard self.resize == nil else { return false }
         let turned = self.turnedSize
@@ -114,7 +115,7 @@ package struct TransformGeometry: Sendable, Hashable {
         return true
     }
 
-    /// Brings the result to a size, as `geometry` says of the image as it is turned now.
+    /// Resizes the result by a geometry for the image in its current turn.
     package mutating func resize(_ geometry: ResizeGeometry, _ resize: Resize) {
         let turned = self.turnedSize
         let stored = Region(
@@ -129,7 +130,7 @@ package struct TransformGeometry: Sendable, Hashable {
         self.resize = resize
     }
 
-    /// What is to be done with the image as it is stored, where `orientation` turns it upright, so that the same comes of it.
+    /// Returns the geometry for the stored image that `orientation` turns upright; its result is the same.
     package func beforeTurn(_ orientation: Orientation) -> TransformGeometry {
         let undone = orientation.inverse
         let (width, height) = (Double(self.source.width), Double(self.source.height))
@@ -149,7 +150,7 @@ package struct TransformGeometry: Sendable, Hashable {
         self.turn = self.turn.followed(by: orientation)
     }
 
-    /// The part of the source that a part of the result, not turned, is made of.
+    /// Returns the part of the source that a part of the result, before the turn, comes from.
     private func region(of part: Region) -> Region {
         let across = self.region.width / Double(self.size.width)
         let down = self.region.height / Double(self.size.height)
@@ -162,18 +163,18 @@ package struct TransformGeometry: Sendable, Hashable {
     }
 }
 
-/// A transform that only says which part of an image is read, at what size, and how it is turned.
+/// A transform that only selects a part of an image, scales it and turns it.
 ///
-/// Runs of these are one step, and those at the start of a pipeline are a part of the decode.
+/// Consecutive geometric transforms run as one step. At the start of a pipeline that step is a part of the decode.
 package protocol GeometricTransformer: ImageTransformer {
-    /// Adds what the transform does; `false` where that can't be a part of the same step.
+    /// Adds the transform to `geometry`; returns `false` if it needs a step of its own.
     ///
-    /// - Throws: `TransformError` where the parameters make no sense, or not for such an image.
+    /// - Throws: `TransformError` if a parameter is invalid, or invalid for such an image.
     func add(to geometry: inout TransformGeometry) throws(TransformError) -> Bool
 }
 
 extension TransformGeometry {
-    /// The part that is read and the size that it is brought to; `nil` where the whole is read as it is.
+    /// The part to read and the size to scale it to; `nil` if the whole image is read as it is.
     package var resizing: ResizeGeometry? {
         guard !self.isWhole else { return nil }
         return ResizeGeometry(
@@ -187,10 +188,10 @@ extension TransformGeometry {
         )
     }
 
-    /// The kernel, and the light in which it weighs.
+    /// The filter kernel and the light space of the resize.
     package var resampling: Resampling { self.resize?.resampling ?? Resampling() }
 
-    /// What it makes of an image that lies like `source`, and the bytes that it takes.
+    /// Returns the layout of the result for an image of the layout `source`, and the bytes that the step needs.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         let size = self.turnedSize
         let result = try PixelLayout(format: source.format, width: size.width, height: size.height)
@@ -205,7 +206,7 @@ extension TransformGeometry {
                 format: source.format,
                 resampling: self.resampling
             )
-        // The image before it is turned lies otherwise, and takes about as much.
+        // Before the turn the image has another layout, of about the same size.
         let stored = try PixelLayout(format: source.format, width: self.size.width, height: self.size.height)
         return TransformFootprint(
             result: result,
@@ -213,7 +214,7 @@ extension TransformGeometry {
         )
     }
 
-    /// Carries it out.
+    /// Runs the step.
     package func transform(_ image: Image) throws -> Image {
         var image = image
         if let resizing { image = try image.resized(resizing, self.resampling) }

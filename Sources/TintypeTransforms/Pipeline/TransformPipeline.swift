@@ -1,40 +1,40 @@
 public import TintypeImage
 
-/// Transforms that are carried out in their order, as one.
+/// A list of transforms that run in order as one transformer.
 ///
-/// Crops, a resize, flips and quarter turns that follow each other are one step, which at the start of a pipeline is a
-/// part of the decode; operations on single pixels that follow each other are one pass over the memory.
+/// Consecutive crops, flips, quarter turns and one resize form one step; at the start of a pipeline that step is a part
+/// of the decode. Consecutive operations on single pixels run in one pass over memory.
 ///
-/// A description in JSON is an array with an element for each transform: an object whose only key is the
-/// transform's name and whose value has its parameters. What has a default may be left out.
+/// A description in JSON is an array with one object for each transform. The object's only key is the transform's name,
+/// and its value holds the parameters. Parameters that have a default may be left out.
 ///
 /// ```json
 /// [{"crop": {"size": {"width": 800, "height": 600, "gravity": "north"}}}, {"resize": {"width": 400}}]
 /// ```
 public struct TransformPipeline: Sendable, Hashable {
-    /// The transforms, the first one first.
+    /// The transforms, in order.
     public var transforms: [ImageTransform]
 
-    /// Joins transforms.
+    /// Creates a pipeline of `transforms`.
     public init(_ transforms: [ImageTransform]) {
         self.transforms = transforms
     }
 
-    /// Whether there is nothing to do.
+    /// Whether the pipeline has no transforms.
     public var isEmpty: Bool { self.transforms.isEmpty }
 }
 
 extension TransformPipeline: ExpressibleByArrayLiteral {
-    /// Joins transforms.
+    /// Creates a pipeline of the transforms in an array literal.
     public init(arrayLiteral elements: ImageTransform...) {
         self.init(elements)
     }
 }
 
 extension TransformPipeline: ImageTransformer {
-    /// The keys of the transforms in their order.
+    /// The keys of the transforms, in order.
     public var key: String {
-        // A key that holds the separator must not look like two.
+        // Double the separator within keys, so that one key never looks like two.
         self.transforms.map { $0.key.replacing("|", with: "||") }.joined(separator: "|.|")
     }
 
@@ -43,13 +43,13 @@ extension TransformPipeline: ImageTransformer {
             .footprint(for: source)
     }
 
-    /// Carries out all transforms; the image itself where there are none.
+    /// Runs all transforms; an empty pipeline returns the image itself, upright.
     ///
-    /// - Throws: What the transforms throw.
+    /// - Throws: The errors of the transforms.
     public func transform(_ image: Image) throws -> Image {
         let image = try image.upright()
         let plan = try TransformPlan(self, of: PixelSize(width: image.width, height: image.height))
-        // What a later transform refuses is refused before the work of those before it.
+        // Check every transform before the first one runs.
         _ = try plan.footprint(for: image.pixels.layout)
         return try plan.image(of: image)
     }

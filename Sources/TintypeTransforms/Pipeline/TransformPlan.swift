@@ -1,23 +1,22 @@
 package import TintypeImage
 
-/// How a pipeline is carried out on an image of one size: what comes first, as one step that may be a part of the
-/// decode, and what follows it.
+/// The plan of a pipeline for images of one size: a first step that the decoder can do, and the rest.
 package struct TransformPlan: Sendable {
     /// The crops, the resize and the turns at the start.
     package let geometry: TransformGeometry
-    /// What is done after them.
+    /// The transformers that run after them.
     package let rest: TransformSequence
 
-    /// Plans transforms of an upright image.
+    /// Plans the transforms of an upright image.
     ///
-    /// - Throws: `TransformError` where the parameters of the first ones make no sense.
+    /// - Throws: `TransformError` if a parameter of the first transforms is invalid.
     package init(_ pipeline: TransformPipeline, of size: PixelSize) throws(TransformError) {
         try self.init(pipeline, after: TransformGeometry(of: size))
     }
 
-    /// Plans transforms of what `geometry` makes of an image.
+    /// Plans the transforms that follow `geometry`.
     ///
-    /// - Throws: `TransformError` where the parameters of the first ones make no sense.
+    /// - Throws: `TransformError` if a parameter of the first transforms is invalid.
     package init(_ pipeline: TransformPipeline, after geometry: TransformGeometry) throws(TransformError) {
         var geometry = geometry
         var transformers = pipeline.flattened[...]
@@ -26,20 +25,20 @@ package struct TransformPlan: Sendable {
         self.rest = TransformSequence(transformers)
     }
 
-    /// Carries out all of it.
+    /// Runs the whole plan.
     ///
     /// - Parameters:
-    ///   - image: The image.
-    ///   - check: Judges the size of each result of the rest before it is made.
+    ///   - image: The upright source image.
+    ///   - check: Called with the size of each result of the rest, before the result is made.
     /// - Returns: The result.
-    /// - Throws: What the transforms throw, and what `check` throws.
+    /// - Throws: The errors of the transforms and of `check`.
     package func image(of image: Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
         try self.rest.image(of: self.geometry.transform(image), check)
     }
 
-    /// What it makes of an image that lies like `source`, and the bytes that all of it takes at most at once.
+    /// Returns the layout of the result for an image of the layout `source`, and the most bytes in use at once.
     ///
-    /// - Throws: What the transforms throw of such an image.
+    /// - Throws: The errors of the transforms for such an image.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         var total = TransformFootprint(result: source)
         let isWhole = self.geometry.isIdentity
@@ -49,14 +48,14 @@ package struct TransformPlan: Sendable {
     }
 }
 
-/// Transformers that are carried out in their order.
+/// Transformers that run in order.
 ///
-/// Those that can be one step are found when their turn comes, because only then the size of the image is known: a
-/// border that is trimmed, say, has the width that the pixels say.
+/// Steps are formed one at a time during the run, because only then the size of the image is known: the pixels decide
+/// how much `Trim` cuts off, for example.
 package struct TransformSequence: Sendable {
     private let transformers: [any ImageTransformer]
 
-    /// Does nothing.
+    /// Creates an empty sequence.
     package init() {
         self.transformers = []
     }
@@ -65,21 +64,21 @@ package struct TransformSequence: Sendable {
         self.transformers = Array(transformers)
     }
 
-    /// Whether there is nothing to do.
+    /// Whether there are no transformers.
     package var isEmpty: Bool { self.transformers.isEmpty }
 
     /// The number of transformers.
     package var count: Int { self.transformers.count }
 
-    /// The keys of the first transformers.
+    /// Returns the keys of the first `count` transformers.
     package func keys(ofFirst count: Int) -> [String] { self.transformers.prefix(count).map(\.key) }
 
-    /// The transformers with these indices.
+    /// Returns the transformers at these indices.
     package func part(_ indices: Range<Int>) -> TransformSequence { TransformSequence(self.transformers[indices]) }
 
-    /// The number of transformers that both sequences begin with and that end a step in both.
+    /// Returns the length of the longest common prefix that ends a step in both sequences.
     ///
-    /// Transformers that are carried out as one step give other samples than the same ones in two steps.
+    /// Two transformers in one step give other samples than the same transformers in two steps.
     package func commonCount(with other: TransformSequence) -> Int {
         let equal = zip(self.transformers, other.transformers).prefix { $0.key == $1.key }.count
         return (0...equal).last { self.endsStep($0) && other.endsStep($0) } ?? 0
@@ -92,13 +91,13 @@ package struct TransformSequence: Sendable {
             && !(last is any GeometricTransformer && next is any GeometricTransformer)
     }
 
-    /// Carries out all of them.
+    /// Runs all transformers.
     ///
     /// - Parameters:
-    ///   - image: The image; it is let go when the first of them has made another of it.
-    ///   - check: Judges the size of each result before it is made: what a border leaves was not known before.
+    ///   - image: The source image; it is released as soon as the first step has made another image from it.
+    ///   - check: Called with the size of each result before and after it is made, because a footprint can be inexact.
     /// - Returns: The result.
-    /// - Throws: What they throw, and what `check` throws.
+    /// - Throws: The errors of the transformers and of `check`.
     package func image(of image: consuming Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
         var image = image
         var left = self.transformers[...]
@@ -106,22 +105,22 @@ package struct TransformSequence: Sendable {
             try Task.checkCancellation()
             let result = try step.footprint(for: image.pixels.layout).result
             try check(PixelSize(width: result.width, height: result.height))
-            // One of a program's own may have left the turn to others.
+            // A program's own transformer may return an image that is not upright.
             image = try step.transform(image).upright()
-            // A program's own transformer may have said something else.
+            // The result of a program's own transformer may differ from its footprint.
             try check(PixelSize(width: image.width, height: image.height))
         }
         return image
     }
 
-    /// Adds what they make of a result, and take for it.
+    /// Adds the memory of the steps to a footprint.
     ///
     /// - Parameters:
-    ///   - total: What was made before; its working bytes become the most that anything takes at once beside the source
-    ///     and the result.
-    ///   - isFirst: Whether the first of them is given the source itself, which counts by itself.
-    ///   - check: Judges the size of each result, and how many transformers make it together.
-    /// - Throws: What they throw of such an image, and what `check` throws.
+    ///   - total: The footprint so far. Its working bytes become the most in use at once in addition to source and
+    ///     result.
+    ///   - isFirst: Whether the first step reads the source itself, whose bytes are counted elsewhere.
+    ///   - check: Called with the size of each result and the number of transformers in its step.
+    /// - Throws: The errors of the transformers for such an image, and of `check`.
     package func add(
         to total: inout TransformFootprint,
         isFirst: Bool,
@@ -140,7 +139,7 @@ package struct TransformSequence: Sendable {
 }
 
 extension TransformFootprint {
-    /// Adds a step, whose source is what was the result so far.
+    /// Adds a step whose source is the result so far.
     fileprivate mutating func add(_ step: TransformStep, isFirst: Bool) throws {
         let footprint = try step.footprint(for: self.result)
         let source = isFirst ? 0 : self.result.byteCount
@@ -158,10 +157,10 @@ extension Int {
     }
 }
 
-/// As many transformers as can be carried out as one.
+/// The largest run of transformers that can run as one.
 private enum TransformStep {
     case geometry(TransformGeometry)
-    /// Operations on single pixels, in one pass over the memory.
+    /// Operations on single pixels, in one pass over memory.
     case points(PointPass)
     case single(any ImageTransformer)
 
@@ -183,12 +182,12 @@ private enum TransformStep {
 }
 
 extension ArraySlice<any ImageTransformer> {
-    /// Takes those at the start that can be a part of `geometry`.
+    /// Removes the transformers at the start that can be a part of `geometry`, and adds them to it.
     fileprivate mutating func addGeometry(to geometry: inout TransformGeometry) throws(TransformError) {
         while let first = self.first as? any GeometricTransformer, try first.add(to: &geometry) { self.removeFirst() }
     }
 
-    /// Takes the next step for an image of a size: as many transformers as can be one; `nil` where none is left.
+    /// Removes and returns the next step for an image of `size`; returns `nil` if no transformer is left.
     fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> TransformStep? {
         guard let first = self.first else { return nil }
         if first is any GeometricTransformer {
@@ -207,7 +206,7 @@ extension ArraySlice<any ImageTransformer> {
 }
 
 extension TransformPipeline {
-    /// The transformers, those of pipelines within as well.
+    /// The transformers, including the ones in nested pipelines.
     fileprivate var flattened: [any ImageTransformer] {
         self.transforms.flatMap { transform in
             (transform.transformer as? TransformPipeline)?.flattened ?? [transform.transformer]

@@ -1,24 +1,24 @@
 import Glibc
 import TintypeImage
 
-/// For each target sample of one axis: the source samples that it is made of, and their weights, which make 1.
+/// The source samples and weights for each target sample of one axis; the weights of a target sample add up to 1.
 final class FilterWeights {
     /// The first source sample of each target sample.
     let firsts: UnsafeMutablePointer<Int32>
-    /// How many source samples each target sample is made of.
+    /// The number of source samples for each target sample.
     let counts: UnsafeMutablePointer<Int32>
-    /// The weights, one target sample's after the other's.
+    /// The weights of all target samples, in order.
     let weights: UnsafeMutablePointer<Float>
     /// The number of target samples.
     let count: Int
 
     private let memory: AlignedMemory
 
-    /// The weights for an axis of samples, of which the part from `start` with `length` becomes `targetCount` samples.
+    /// Computes the weights for an axis of samples, whose part from `start` with `length` becomes `targetCount`
+    /// samples.
     ///
-    /// When the image shrinks the kernel is widened by as much, so that every sample counts.
-    /// Beyond a border there is nothing, and neither beyond those of `bounds`: samples that are not among these are
-    /// not read.
+    /// If the image shrinks, the kernel is widened by the same factor, so that every sample counts. Samples outside
+    /// `bounds` are not read and have no weight.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`.
     init(
@@ -53,17 +53,17 @@ final class FilterWeights {
         return first..<(0..<self.count).map { self.last($0) + 1 }.reduce(first, max)
     }
 
-    /// Counts source samples from a later one on.
+    /// Shifts all source indices by a number of samples that are left out at the start.
     func leaveOut(_ sampleCount: Int) {
         for index in 0..<self.count { self.firsts[index] -= Int32(sampleCount) }
     }
 
-    /// The last source sample that a target sample is made of.
+    /// Returns the last source sample for a target sample.
     func last(_ index: Int) -> Int {
         Int(self.firsts[index]) + Int(self.counts[index]) - 1
     }
 
-    /// The bytes that the weights of an axis take, those as whole numbers not counted.
+    /// Returns the bytes of the weights of an axis, without their copies as whole numbers.
     static func byteCount(filter: Resize.Filter, sourceCount: Int, length: Double, targetCount: Int) -> Double {
         let kernel = FilterKernel(filter, step: length / Double(max(1, targetCount)))
         let weights = kernel.mostWeights(sourceCount: sourceCount)
@@ -71,15 +71,15 @@ final class FilterWeights {
     }
 }
 
-/// The same weights as whole numbers.
+/// The weights as whole numbers.
 final class WholeWeights {
-    /// The first source sample of each target sample, or the first pair of them.
+    /// The first source sample, or the first pair, of each target sample.
     let firsts: UnsafeMutablePointer<Int32>
-    /// How many source samples each target sample is made of, or how many pairs.
+    /// The number of source samples, or of pairs, for each target sample.
     let counts: UnsafeMutablePointer<Int32>
-    /// The weights, one target sample's after the other's.
+    /// The weights of all target samples, in order.
     let weights: UnsafeMutablePointer<Int16>
-    /// What the weights of a target sample make is 1 shifted by that.
+    /// The weights of a target sample add up to 1 shifted left by this number.
     let unitBits: Int
 
     private let memory: AlignedMemory
@@ -88,7 +88,7 @@ final class WholeWeights {
     ///
     /// - Parameters:
     ///   - exact: The weights.
-    ///   - inPairs: Whether source samples are taken in pairs, of which each begins at an even place.
+    ///   - inPairs: Whether source samples are read in pairs that begin at even indices.
     /// - Throws: `ImageError.Code.outOfMemory`.
     init(_ exact: FilterWeights, inPairs: Bool) throws(ImageError) {
         let total = (0..<exact.count).reduce(0) { $0 + Int(exact.counts[$1]) + (inPairs ? 2 : 0) }
@@ -105,7 +105,7 @@ final class WholeWeights {
             let lead = inPairs ? Int(first & 1) : 0
             let places = inPairs ? (lead + count + 1) / 2 * 2 : count
             to.initialize(repeating: 0, count: places)
-            // What rounding takes from one weight goes to the next, so that nothing is lost.
+            // Carry the rounding error from one weight to the next, so that the sum is exact.
             var sum: Float = 0
             var rounded = 0
             for place in 0..<count {
@@ -121,7 +121,7 @@ final class WholeWeights {
         }
     }
 
-    /// A weight fits into 16 bits, and all samples by their weights into 32.
+    /// Returns the largest shift at which weights fit into 16 bits and weighted sums into 32.
     private static func unitBits(_ exact: FilterWeights) -> Int {
         var from = exact.weights
         for index in 0..<exact.count {
@@ -137,17 +137,17 @@ final class WholeWeights {
     }
 }
 
-/// The kernel of a filter, as wide as the step between two target samples demands.
+/// The kernel of a filter, widened for the distance between two target samples.
 struct FilterKernel {
     private let filter: Resize.Filter
     /// The factor by which the kernel is widened, at least 1.
     private let width: Double
-    /// Whether it is as wide as the step.
+    /// Whether target samples are at least one source sample apart.
     private let shrinks: Bool
-    /// How far it reaches to both sides, in source samples.
+    /// The reach to each side, in source samples.
     private let reach: Double
 
-    /// The kernel for target samples that are `step` source samples apart.
+    /// Creates the kernel for target samples that are `step` source samples apart.
     init(_ filter: Resize.Filter, step: Double) {
         self.filter = filter
         self.width = max(1, step)
@@ -162,13 +162,13 @@ struct FilterKernel {
         self.reach = support * self.width
     }
 
-    /// The most source samples that a target sample is made of.
+    /// Returns the most source samples for a target sample.
     func mostWeights(sourceCount: Int) -> Int {
         guard self.filter != .nearest else { return 1 }
         return Int(min(Double(sourceCount), (2 * self.reach).rounded(.up) + 1))
     }
 
-    /// Writes the weights of the target sample whose middle lies at `center` in the source.
+    /// Writes the weights of the target sample whose middle is at `center` in the source.
     ///
     /// - Returns: The first source sample, and the number of weights.
     func weights(around center: Double, sourceCount: Int, into weights: UnsafeMutablePointer<Float>) -> (Int, Int) {
@@ -176,11 +176,11 @@ struct FilterKernel {
             weights[0] = 1
             return (min(max(0, Int(center.rounded(.down))), sourceCount - 1), 1)
         }
-        // Beyond an edge there is nothing: what is within weighs as much more.
+        // There are no samples beyond an edge; the weights within it are scaled up.
         var first = min(max(0, Int((center - self.reach).rounded(.down))), sourceCount - 1)
         var last = min(max(first, Int((center + self.reach).rounded(.up)) - 1), sourceCount - 1)
-        // What weighs nothing at the ends is left out: a part that is not scaled is copied. Where it grows, target samples
-        // would not begin in the order of their places then.
+        // Leave out zero weights at the ends, so that a part at its own scale is copied. Do not do so when enlarging:
+        // the first samples of the target samples would no longer be in ascending order.
         while self.shrinks, first < last, self.weight(of: first, center) == 0 { first += 1 }
         while self.shrinks, last > first, self.weight(of: last, center) == 0 { last -= 1 }
         var total = 0.0
@@ -196,13 +196,15 @@ struct FilterKernel {
 
     private func weight(of index: Int, _ center: Double) -> Double {
         guard self.filter != .box else {
-            // The share of the sample that is covered.
+            // The covered share of the sample.
             let (left, right) = (center - self.reach, center + self.reach)
             return max(0, min(Double(index + 1), right) - max(Double(index), left))
         }
         return self.value(at: abs(Double(index) + 0.5 - center) / self.width)
     }
 
+    /// Returns the filter's value at a distance of `x`.
+    ///
     /// Sources: Duchon, "Lanczos Filtering in One and Two Dimensions", 1979; Keys, "Cubic Convolution Interpolation for
     /// Digital Image Processing", 1981, with a = -1/2; Mitchell and Netravali, "Reconstruction Filters in Computer
     /// Graphics", 1988, with B = C = 1/3.
@@ -224,9 +226,9 @@ struct FilterKernel {
     private static func lanczos3(_ x: Double) -> Double {
         guard x < 3 else { return 0 }
         guard x > 1e-9 else { return 1 }
-        // At whole numbers, where the sine is nearly nothing, it is nothing.
+        // At whole numbers the sine is 0 but computes to a tiny value.
         guard x != 1, x != 2 else { return 0 }
-        // The sine of three times an angle follows from the angle's.
+        // Compute the sine of the triple angle from the sine of the angle.
         let part = sin(.pi * x / 3)
         return 3 * part * part * (3 - 4 * part * part) / (.pi * .pi * x * x)
     }

@@ -1,19 +1,19 @@
 public import TintypeImage
 
 extension Image {
-    /// The image brought to a size; itself when it has that size already.
+    /// Returns the image resized, or the image itself if it already has the size.
     ///
-    /// Alpha is premultiplied while filtering, so that hidden colours don't bleed.
+    /// Alpha is premultiplied during filtering, so that invisible colours do not bleed.
     ///
-    /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `TransformError`, `ImageError` if memory runs out, `CancellationError`.
     public func resized(_ resize: Resize) throws -> Image {
         let geometry = try ResizeGeometry(resize, width: self.width, height: self.height)
         return try self.resized(geometry, resize.resampling)
     }
 
-    /// The part and size that `geometry` names.
+    /// Returns the image with the part and size of `geometry`.
     ///
-    /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: `TransformError`, `ImageError` if memory runs out, `CancellationError`.
     package func resized(_ geometry: ResizeGeometry, _ resampling: Resampling) throws -> Image {
         guard !geometry.isIdentity(width: self.width, height: self.height) else { return self }
         if let part = geometry.copiedPart(width: self.width, height: self.height) {
@@ -24,11 +24,11 @@ extension Image {
         return self.replacingPixels(pixels, orientation: self.orientation)
     }
 
-    /// An image made from rows that are read once, from the top.
+    /// Returns an image resampled from rows that are read once, from the top.
     ///
-    /// It needs no more memory than the result and a strip.
+    /// It needs only the memory of the result and of a strip.
     ///
-    /// - Throws: What the source throws, `ImageError` when memory runs out, `CancellationError`.
+    /// - Throws: The errors of the source, `ImageError` if memory runs out, `CancellationError`.
     package static func resampling(
         _ rows: any RowSource,
         _ geometry: ResizeGeometry,

@@ -1,42 +1,41 @@
 public import TintypeImage
 
-/// How an image is brought to a size.
+/// Resizes an image.
 ///
-/// Never enlarges unless ``upscales`` is set: an image smaller than the box stays as it is,
-/// but for the cut that `fill` makes and the narrower side that `stretch` makes.
+/// Unless ``upscales`` is set, no image is enlarged: an image smaller than the box keeps its size, except that `fill`
+/// may cut it and `stretch` may shrink one side.
 public struct Resize: Sendable, Hashable {
-    /// What is known of the result's size.
+    /// The size of the result, or the part of it that is given.
     public enum Size: Sendable, Hashable {
-        /// A box in pixels, of at least 1 a side; ``Resize/mode`` says how it is met.
+        /// A box in pixels, at least 1 a side; ``Resize/mode`` says how the result fits it.
         case box(width: Int, height: Int)
         /// The width in pixels, at least 1; the height follows from the image's ratio.
         case width(Int)
         /// The height in pixels, at least 1; the width follows from the image's ratio.
         case height(Int)
-        /// Both sides as a share of the image's: 0.5 is half of each.
+        /// A factor for both sides: 0.5 halves each.
         case scale(Double)
     }
 
-    /// How a box is met.
+    /// How the result fits a box.
     ///
-    /// Where one side or a scale is given, all modes are the same.
+    /// All modes are the same if the size is one side or a scale.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As large as fits into the box, in the image's own ratio.
+        /// The largest size within the box, in the image's own ratio.
         case fit
-        /// Covers the box; what stands over is cut off. Of an image that is smaller, the largest part with the box's
-        /// ratio.
+        /// Covers the box and cuts off the rest; if the image is smaller, keeps the largest part with the box's ratio.
         case fill
-        /// As `fill`, and never enlarged, whatever ``Resize/upscales`` says; `fill-down` of imgproxy.
+        /// Like `fill`, but never enlarges, whatever ``Resize/upscales`` says; `fill-down` of imgproxy.
         case fillDown
-        /// As small as covers the box, in the image's own ratio; nothing is cut off.
+        /// The smallest size that covers the box, in the image's own ratio; nothing is cut off.
         case cover
-        /// Exactly the box; each side is scaled by itself.
+        /// Exactly the box; each side is scaled separately.
         case stretch
     }
 
-    /// The kernels to resample with.
+    /// The filter kernels for resampling.
     ///
-    /// Where an image shrinks, all but `nearest` are widened by as much.
+    /// When an image shrinks, all kernels except `nearest` are widened by the same factor.
     public enum Filter: String, Sendable, Hashable, Codable, CaseIterable {
         /// Lanczos with three lobes: the sharpest; the default.
         case lanczos3
@@ -44,30 +43,30 @@ public struct Resize: Sendable, Hashable {
         case lanczos2
         /// Bicubic (Catmull-Rom): a little softer, less ringing.
         case bicubic
-        /// Mitchell and Netravali's cubic, with 1/3 and 1/3: softer still, for images that grow.
+        /// The cubic of Mitchell and Netravali with B = C = 1/3: softer still, for enlarging.
         case mitchell
         /// Bilinear: soft and fast.
         case bilinear
-        /// The mean of what a pixel covers; where the image grows, nearly the nearest pixel.
+        /// The mean of the covered area; when enlarging, nearly the nearest pixel.
         case box
         /// The nearest pixel, for pixel art.
         case nearest
     }
 
-    /// What is known of the result's size.
+    /// The size of the result.
     public var size: Size
-    /// How a box is met.
+    /// How the result fits a box.
     public var mode: Mode
-    /// Whether an image that is smaller is enlarged.
+    /// Whether an image smaller than the size is enlarged.
     public var upscales: Bool
-    /// The kernel to resample with.
+    /// The filter kernel for resampling.
     public var filter: Filter
-    /// Which part `fill` and `fillDown` keep.
+    /// The part that `fill` and `fillDown` keep.
     public var gravity: Gravity
-    /// Whether the kernel weighs samples as they are stored or by their light.
+    /// The scale on which the filter adds samples.
     public var light: LightSpace
 
-    /// Describes a resize.
+    /// Creates a resize; by default it fits the box without enlarging, and filters stored samples with Lanczos.
     public init(
         _ size: Size,
         mode: Mode = .fit,
@@ -84,7 +83,7 @@ public struct Resize: Sendable, Hashable {
         self.light = light
     }
 
-    /// Describes a resize to a box of `width` by `height` pixels.
+    /// Creates a resize to a box of `width` by `height` pixels, with the same defaults.
     public init(
         width: Int,
         height: Int,
@@ -104,12 +103,12 @@ public struct Resize: Sendable, Hashable {
         )
     }
 
-    /// As large as fits into the box, in the image's own ratio.
+    /// Returns a resize to the largest size within the box, in the image's own ratio.
     public static func fit(width: Int, height: Int, upscales: Bool = false) -> Resize {
         Resize(width: width, height: height, mode: .fit, upscales: upscales)
     }
 
-    /// Covers the box; what stands over is cut off, evenly unless `gravity` says otherwise.
+    /// Returns a resize that covers the box and cuts off the rest, on both sides alike by default.
     public static func fill(
         width: Int,
         height: Int,
@@ -119,34 +118,32 @@ public struct Resize: Sendable, Hashable {
         Resize(width: width, height: height, mode: .fill, upscales: upscales, gravity: gravity)
     }
 
-    /// Covers the box, or is the largest part with the box's ratio: never enlarges.
+    /// Returns a resize that covers the box or keeps the largest part with the box's ratio, and never enlarges.
     public static func fillDown(width: Int, height: Int, gravity: Gravity = .center) -> Resize {
         Resize(width: width, height: height, mode: .fillDown, gravity: gravity)
     }
 
-    /// Exactly the box; each side is scaled by itself.
+    /// Returns a resize to exactly the box; each side is scaled separately.
     public static func stretch(width: Int, height: Int, upscales: Bool = false) -> Resize {
         Resize(width: width, height: height, mode: .stretch, upscales: upscales)
     }
 
-    /// As wide as that, in the image's own ratio.
+    /// Returns a resize to a width in pixels, in the image's own ratio.
     public static func width(_ width: Int, upscales: Bool = false) -> Resize {
         Resize(.width(width), upscales: upscales)
     }
 
-    /// As high as that, in the image's own ratio.
+    /// Returns a resize to a height in pixels, in the image's own ratio.
     public static func height(_ height: Int, upscales: Bool = false) -> Resize {
         Resize(.height(height), upscales: upscales)
     }
 
-    /// By a factor: 0.5 halves both sides.
-    ///
-    /// Over 1 it enlarges, as that is what it asks for.
+    /// Returns a resize by a factor: 0.5 halves both sides, and a factor over 1 enlarges.
     public static func scaled(by factor: Double) -> Resize {
         Resize(.scale(factor), upscales: factor > 1)
     }
 
-    /// The width in pixels that is asked for, if any is.
+    /// The requested width in pixels; `nil` if the size does not give one.
     public var width: Int? {
         switch self.size {
         case .box(let width, _), .width(let width): width
@@ -154,7 +151,7 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
-    /// The height in pixels that is asked for, if any is.
+    /// The requested height in pixels; `nil` if the size does not give one.
     public var height: Int? {
         switch self.size {
         case .box(_, let height), .height(let height): height
@@ -162,20 +159,20 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
-    /// Every parameter, in a canonical text: a part of cache keys.
+    /// Every parameter as canonical text, a part of cache keys.
     public var key: String {
         var text = "resize(\(self.size),\(self.mode.rawValue),\(self.filter.rawValue)"
         if self.upscales { text += ",up" }
-        // What was added later is named where it is not the default, so that older keys keep their text.
+        // Newer parameters appear only if they differ from their defaults, so that older keys stay valid.
         if self.gravity != .center { text += ",gravity=\(self.gravity)" }
         if self.light != .sRGB { text += ",light=\(self.light.rawValue)" }
         return text + ")"
     }
 
-    /// Refuses a size that makes no sense for any image.
+    /// Checks that the size is valid for some image.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` where a side is under 1 or over `Int32.max`, and
-    ///   `TransformError.Code.invalidParameter` where a scale is not over 0 and finite.
+    /// - Throws: `TransformError.Code.invalidSize` if a side is under 1 or over `Int32.max`, and
+    ///   `TransformError.Code.invalidParameter` if a scale is not finite and over 0.
     package func check() throws(TransformError) {
         let sides = 1...Int(Int32.max)
         let isSound =
@@ -195,7 +192,7 @@ public struct Resize: Sendable, Hashable {
 }
 
 extension Resize.Size: CustomStringConvertible {
-    /// As keys and messages write it: `800x600`, `800x`, `x600` or `0.5`.
+    /// The form in keys and messages: `800x600`, `800x`, `x600` or `0.5`.
     public var description: String {
         switch self {
         case .box(let width, let height): "\(width)x\(height)"
@@ -240,7 +237,9 @@ extension Resize: Codable {
         case width, height, scale, mode, upscales, filter, gravity, light
     }
 
-    /// Reads a description: `width`, `height` or both, or `scale`; what else is left out has its default.
+    /// Reads a description with `width`, `height` or both, or with `scale`; the other parameters have defaults.
+    ///
+    /// `upscales` defaults to whether the scale is over 1.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(onlyOf: CodingKeys.self)
         let width = try container.decodeIfPresent(Int.self, forKey: .width)
@@ -286,7 +285,7 @@ extension Resize: Codable {
 
 // MARK: - What it is resampled with
 
-/// The kernel, and the light in which it weighs.
+/// The filter kernel and the light space of a resampling.
 package struct Resampling: Sendable, Hashable {
     package var filter = Resize.Filter.lanczos3
     package var light = LightSpace.sRGB
@@ -298,6 +297,6 @@ package struct Resampling: Sendable, Hashable {
 }
 
 extension Resize {
-    /// The kernel, and the light in which it weighs.
+    /// The filter kernel and the light space.
     package var resampling: Resampling { Resampling(filter: self.filter, light: self.light) }
 }

@@ -1,26 +1,26 @@
 package import TintypeImage
 
-/// The part of a source that a resize reads and the size that it writes.
+/// The part of a source that a resize reads, and the size of the result.
 public struct ResizeGeometry: Sendable, Hashable {
-    /// The left edge of the part that is read, in source pixels.
+    /// The left edge of the part, in source pixels.
     public let left: Double
-    /// The top edge of the part that is read, in source pixels.
+    /// The top edge of the part, in source pixels.
     public let top: Double
-    /// The width of the part that is read, in source pixels.
+    /// The width of the part, in source pixels.
     public let sourceWidth: Double
-    /// The height of the part that is read, in source pixels.
+    /// The height of the part, in source pixels.
     public let sourceHeight: Double
-    /// The width that is written, in pixels.
+    /// The width of the result, in pixels.
     public let width: Int
-    /// The height that is written, in pixels.
+    /// The height of the result, in pixels.
     public let height: Int
-    /// What may be read of the source; `nil` where that is all of it.
+    /// The region of the source that may be read; `nil` if all of it may be.
     package let bounds: Region?
 
-    /// The geometry of `resize` for a source of `width` by `height`, which are at least 1.
+    /// Creates the geometry of `resize` for a source of `width` by `height` pixels, each at least 1.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1, or one of the box or of the result
-    ///   is over `Int32.max`; `TransformError.Code.invalidParameter` when a scale is no number over 0.
+    /// - Throws: `TransformError.Code.invalidSize` if a side of the box is under 1, or a side of the box or of the
+    ///   result is over `Int32.max`; `TransformError.Code.invalidParameter` if a scale is not finite and over 0.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
         try resize.check()
         let source = (width: Double(width), height: Double(height))
@@ -39,8 +39,8 @@ public struct ResizeGeometry: Sendable, Hashable {
             case .fill, .fillDown:
                 let covering = max(across, down)
                 let scale = resize.mode == .fillDown ? min(1, covering) : limited(covering)
-                // What the box covers of the scaled image. Where the image is too small, the
-                // largest part with the box's ratio.
+                // The part of the scaled image within the box; if the image is too small, its largest part with the
+                // box's ratio.
                 let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
                 target = (box.width * shrink, box.height * shrink)
                 part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
@@ -75,10 +75,11 @@ public struct ResizeGeometry: Sendable, Hashable {
         )
     }
 
-    /// The geometry that brings a source of `width` by `height` within a limit of pixel bytes, four
-    /// for each; `nil` when it is within.
+    /// Creates the geometry that shrinks a source to a limit of pixel bytes, or returns `nil` if it is within the
+    /// limit.
     ///
-    /// The side factor is the square root of the area ratio, so that a limit of 60 MiB gives 60 MiB.
+    /// A pixel counts four bytes. The factor for each side is the square root of the area ratio, so that the result is
+    /// just within the limit.
     public init?(pixelByteLimit: Int, width: Int, height: Int) {
         let pixelLimit = Double(max(4, pixelByteLimit) / 4)
         let factor = (pixelLimit / (Double(width) * Double(height))).squareRoot()
@@ -111,7 +112,7 @@ public struct ResizeGeometry: Sendable, Hashable {
         self.height = height
     }
 
-    /// The same part of a source that was scaled before.
+    /// Returns the geometry of the same part in a scaled source.
     public func scaled(byWidth horizontal: Double, height vertical: Double) -> ResizeGeometry {
         ResizeGeometry(
             left: self.left * horizontal,
@@ -124,24 +125,24 @@ public struct ResizeGeometry: Sendable, Hashable {
         )
     }
 
-    /// The columns of `count` that may be read.
+    /// Returns the columns out of `count` that may be read.
     func boundedColumns(of count: Int) -> Range<Int> {
         Self.samples(from: self.bounds?.left, self.bounds?.width, of: count)
     }
 
-    /// The rows of `count` that may be read.
+    /// Returns the rows out of `count` that may be read.
     func boundedRows(of count: Int) -> Range<Int> {
         Self.samples(from: self.bounds?.top, self.bounds?.height, of: count)
     }
 
-    /// The samples that a part touches; a little beside it is rounding.
+    /// Returns the samples that a region touches, with a tolerance for rounding errors.
     private static func samples(from start: Double?, _ length: Double?, of count: Int) -> Range<Int> {
         guard let start, let length else { return 0..<count }
         let first = min(max(0, Int((start + 1e-6).rounded(.down))), count - 1)
         return first..<max(first + 1, min(count, Int((start + length - 1e-6).rounded(.up))))
     }
 
-    /// The part of a source of `width` by `height` that is only copied; `nil` where pixels are made of others.
+    /// Returns the part of a source that is copied unchanged, or `nil` if pixels are resampled.
     func copiedPart(width: Int, height: Int) -> PixelRectangle? {
         guard self.sourceWidth == Double(self.width), self.sourceHeight == Double(self.height),
             self.left == self.left.rounded(), self.top == self.top.rounded(), self.left >= 0, self.top >= 0,
@@ -150,20 +151,20 @@ public struct ResizeGeometry: Sendable, Hashable {
         return PixelRectangle(x: Int(self.left), y: Int(self.top), width: self.width, height: self.height)
     }
 
-    /// Whether nothing is left to do for a source of `width` by `height`.
+    /// Returns whether the geometry changes nothing in a source of `width` by `height`.
     func isIdentity(width: Int, height: Int) -> Bool {
         self.left == 0 && self.top == 0 && self.sourceWidth == Double(width) && self.sourceHeight == Double(height)
             && self.width == width && self.height == height
     }
 
-    /// The bytes that resampling takes besides source and target, at most.
+    /// Returns the most bytes that resampling needs in addition to source and target.
     ///
     /// - Parameters:
-    ///   - width: The width of the source.
-    ///   - height: Its height.
-    ///   - format: Its samples.
-    ///   - resampling: The kernel and the light.
-    ///   - isStreamed: Whether the rows come one by one, and are not there whole.
+    ///   - width: The width of the source, in pixels.
+    ///   - height: The height of the source, in pixels.
+    ///   - format: The pixel format of the source.
+    ///   - resampling: The filter kernel and the light space.
+    ///   - isStreamed: Whether the rows come one by one, instead of from a whole image.
     /// - Returns: The bytes.
     package func byteCount(
         width: Int,

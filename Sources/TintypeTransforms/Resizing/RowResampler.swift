@@ -3,28 +3,29 @@ import TintypeImage
 
 /// Resamples an image whose rows are read once, from the top.
 ///
-/// Rows are added by their weights to the few target rows that they count for. Complete ones are put into a pack of a
-/// few, which is brought to the target's width at once. So the memory is the target and a strip. Samples are added in
-/// whole numbers, light in fractions.
+/// Weighted rows are added to the few target rows that they count for. Finished rows are packed in groups, and each
+/// pack is brought to the target's width at once. So only the target and a strip are in memory. Samples are added as
+/// whole numbers, light as fractions.
 ///
-/// Where the image gets higher but narrower, rows are brought to the target's width first, and each target row is mixed
+/// If the image gets higher but narrower, rows are first brought to the target's width, and each target row is a mix of
+/// a few of them.
 /// of a few of them.
 struct RowResampler {
-    /// How the rows go through.
+    /// The order of the work.
     private enum Way {
-        /// Each few target rows are made of the rows that they need, which are few.
+        /// Each group of target rows is made from the few source rows that it needs.
         case gathering
-        /// Each few rows are added to all target rows that they count for.
+        /// Each group of source rows is added to all target rows that it counts for.
         case adding
-        /// Columns first.
+        /// Columns are filtered before rows.
         case columnsFirst
     }
 
-    /// What columns are left out at the start is a multiple of that: rows stay aligned, and pairs of columns pairs.
+    /// The columns left out at the start are a multiple of this, so that rows stay aligned and columns stay in pairs.
     private static let columnStep = PixelLayout.alignment
 
     private let source: SourceRows
-    /// The columns of the source that count.
+    /// The layout of the source columns that count.
     private let columns: PixelLayout
     private let layout: PixelLayout
     private let way: Way
@@ -62,7 +63,7 @@ struct RowResampler {
         source.leftOut = start * from.format.channelCount
     }
 
-    /// The source rows that are used together.
+    /// Returns the number of source rows used together.
     private static func rowsTogether(_ way: Way) -> Int {
         way == .gathering ? Int(cpixels_most_packed_rows) : Int(cpixels_most_rows)
     }
@@ -76,14 +77,14 @@ struct RowResampler {
         let isNarrowed = geometry.sourceWidth > Double(geometry.width)
         if step < 1, isNarrowed || resampling.light == .linear { return .columnsFirst }
         guard resampling.light == .sRGB else { return .adding }
-        // Each row is loaded for all packs that it counts for: where these are many, sums are cheaper.
+        // Gathering loads a row again for each pack that it counts for. With many packs, adding is cheaper.
         let needed = FilterKernel(resampling.filter, step: step).mostWeights(sourceCount: source.height)
         return needed <= Int(cpixels_most_packed_rows) / 2 ? .gathering : .adding
     }
 
-    /// The resampled pixels, in the source's format.
+    /// Returns the resampled pixels, in the source's format.
     ///
-    /// - Throws: What the source throws, `ImageError`, `CancellationError`.
+    /// - Throws: The errors of the source, `ImageError`, `CancellationError`.
     func resample() throws -> PixelBuffer {
         try PixelBuffer(
             self.layout,
@@ -153,12 +154,12 @@ struct RowResampler {
 
     // MARK: Adding
 
-    /// A target row that has begun.
+    /// A target row that is not finished.
     private struct Sum {
         let row: NumberRow
-        /// The target row.
+        /// The index of the target row.
         let index: Int
-        /// The place of its first weight.
+        /// The index of its first weight.
         let place: Int
     }
 
@@ -208,7 +209,8 @@ struct RowResampler {
         let strip = try FractionStrip(self.columns, samples, self.vertical, self.horizontal)
         let targetCount = self.layout.width * self.channels
         let wide = try NumberRow(self.columns.width * self.channels)
-        // The last rows of the target's width: those of a kernel, and those that come with its last one.
+        // The last rows at the target's width: the rows of a kernel, and the rows that come in a pack with its last
+        // one.
         let recent = try NumberRow.rows(2 * Int(cpixels_most_rows), targetCount)
         let mixed = try NumberRow(targetCount)
         var weights = UnsafePointer(self.vertical.weights)
@@ -251,13 +253,13 @@ struct RowResampler {
 
     // MARK: Memory
 
-    /// The bytes that resampling takes at most besides source and target.
+    /// Returns the most bytes that resampling needs in addition to source and target.
     ///
     /// - Parameters:
     ///   - geometry: The part and the size.
-    ///   - source: How the source lies.
-    ///   - resampling: The kernel and the light.
-    ///   - isStreamed: Whether the rows come one by one, and are not there whole.
+    ///   - source: The size and format of the source.
+    ///   - resampling: The filter kernel and the light space.
+    ///   - isStreamed: Whether the rows come one by one, instead of from a whole image.
     /// - Returns: The bytes.
     static func byteCount(
         _ geometry: ResizeGeometry,
@@ -270,7 +272,7 @@ struct RowResampler {
         let across = FilterKernel(resampling.filter, step: geometry.sourceWidth / Double(max(1, geometry.width)))
         let reach = Double(across.mostWeights(sourceCount: source.width) + Self.columnStep + 2)
         let columns = min(Double(source.width), geometry.sourceWidth + reach)
-        // Numbers of a row take four bytes, in a pack of whole numbers two; rows are padded.
+        // A number takes four bytes, or two in a pack of whole numbers. Rows are padded.
         let (wide, narrow) = (4 * (columns * channels + 64), 4 * (Double(geometry.width) * channels + 64))
         let group = Double(cpixels_most_rows)
         let step = geometry.sourceHeight / Double(max(1, geometry.height))
@@ -299,7 +301,7 @@ struct RowResampler {
             targetCount: geometry.height
         )
         let stored = isStreamed ? (Double(source.width) * channels + 128) * Double(self.rowsTogether(way)) : 0
-        // Whole weights take less than the others, and there is a little besides.
+        // Whole weights take less than the exact ones; 16 KiB cover the rest.
         return Int(min(rows + 2 * (horizontal + vertical) + stored + 16_384, Double(Int.max / 2)))
     }
 }
@@ -316,15 +318,15 @@ private struct TargetRows {
     }
 }
 
-/// A row of numbers: fractions, or whole ones.
+/// A row of numbers, read as fractions or as whole numbers.
 private final class NumberRow {
-    /// How much further than its numbers a row can be read and written.
+    /// The numbers beyond the end of a row that kernels may read and write.
     private static let padding = 32
 
     let fractions: UnsafeMutablePointer<Float>
     private let memory: AlignedMemory
 
-    /// A row of `count` numbers, which are zero at first.
+    /// Creates a row of `count` zeros.
     init(_ count: Int) throws(ImageError) {
         let count = count + Self.padding
         self.memory = try AlignedMemory(byteCount: count * MemoryLayout<Float>.size)
@@ -342,13 +344,13 @@ private final class NumberRow {
     var halves: UnsafeMutablePointer<Int16> { self.memory.start.assumingMemoryBound(to: Int16.self) }
 }
 
-/// Where the weights of a target row begin, and which source rows they are of.
+/// The index of a target row's first weight, and the source rows that its weights are for.
 private struct Share {
     let place: Int
     let from: Int
     let count: Int
 
-    /// The weights of the rows from `first` on, 0 for those that don't count.
+    /// Returns the weights of the rows from `first` on, with 0 for rows that do not count.
     func weights<Weight: Numeric>(_ all: UnsafePointer<Weight>, from first: Int) -> some Sequence<Weight> {
         (first - self.from..<first - self.from + Int(cpixels_most_rows)).lazy.map { number in
             number >= 0 && number < self.count ? all[self.place + number] : 0
@@ -356,9 +358,9 @@ private struct Share {
     }
 }
 
-/// What adds rows and filters their columns.
+/// Adds rows and filters their columns.
 private protocol Strip {
-    /// How many rows' columns are filtered at once.
+    /// The number of rows in a pack.
     var placeCount: Int { get }
 
     func add(
@@ -372,7 +374,7 @@ private protocol Strip {
     func store(into rows: [UnsafeMutablePointer<UInt8>])
 }
 
-/// A few rows whose columns are filtered at once, in whole numbers.
+/// A pack of rows whose columns are filtered together, as whole numbers.
 private final class WholePack {
     let placeCount: Int
     let numbers: UnsafeMutablePointer<Int16>
@@ -386,7 +388,7 @@ private final class WholePack {
         self.channels = channels
         self.width = horizontal.count
         self.horizontal = try WholeWeights(horizontal, inPairs: true)
-        // Columns lie in pairs.
+        // Columns are stored in pairs.
         self.memory = try NumberRow((sourceWidth + 1) / 2 * channels * self.placeCount)
         self.numbers = self.memory.halves
     }
@@ -406,7 +408,7 @@ private final class WholePack {
     }
 }
 
-/// Samples as they are, in whole numbers.
+/// Adds stored samples as whole numbers.
 private final class WholeStrip: Strip {
     private let layout: PixelLayout
     private let vertical: WholeWeights
@@ -450,7 +452,7 @@ private final class WholeStrip: Strip {
     }
 }
 
-/// Samples or their light, in fractions.
+/// Adds samples or their light as fractions.
 private final class FractionStrip: Strip {
     let placeCount: Int
     private let layout: PixelLayout
@@ -488,7 +490,7 @@ private final class FractionStrip: Strip {
         cpixels_add_numbers(rows, rows.count, self.samples, numbers, weights, isNew, sums.count, self.layout.width)
     }
 
-    /// Makes a row of numbers of a stored one.
+    /// Converts a stored row to a row of numbers.
     func load(_ stored: UnsafePointer<UInt8>, into row: NumberRow) {
         let alone: [Float] = [1]
         cpixels_add_numbers([stored], 1, self.samples, [row.fractions], alone, [true], 1, self.layout.width)
@@ -499,7 +501,7 @@ private final class FractionStrip: Strip {
         cpixels_pack_row(row.fractions, channels, place, self.numbers.fractions, self.layout.width)
     }
 
-    /// Brings the rows in the pack to the target's width.
+    /// Filters the packed rows to the target's width.
     func filter(into rows: some Collection<NumberRow>) {
         cpixels_filter_columns(
             self.numbers.fractions,

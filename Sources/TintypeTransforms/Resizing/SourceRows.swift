@@ -1,17 +1,17 @@
 import CPixelKernels
 import TintypeImage
 
-/// The rows that are resampled: of an image that is there whole, or as they come.
+/// The source rows of a resampling, from a whole image or as they are decoded.
 final class SourceRows {
     let layout: PixelLayout
-    /// The samples at the start of each row that are not lent.
+    /// The number of samples skipped at the start of each row.
     var leftOut = 0
-    /// The image that is there whole; its rows are lent as they lie.
+    /// The whole image, whose rows are lent in place; `nil` for rows that come one by one.
     private let pixels: PixelBuffer?
     private let rows: (any RowSource)?
-    /// The last rows that came, each in its place of a ring.
+    /// The latest rows, in a ring.
     private var ring: [StoredRow] = []
-    /// The next row that comes.
+    /// The index of the next row to read.
     private var next = 0
 
     init(_ pixels: PixelBuffer) {
@@ -26,21 +26,21 @@ final class SourceRows {
         self.rows = rows
     }
 
-    /// Makes room for `count` rows that are lent together.
+    /// Makes room for `count` rows that are lent together; does nothing for a whole image.
     func reserve(_ count: Int) throws(ImageError) {
         guard self.pixels == nil else { return }
         let byteCount = self.layout.planes[0].bytesPerRow
         while self.ring.count < count { self.ring.append(try StoredRow(byteCount: byteCount)) }
     }
 
-    /// Lends `count` rows from `first` on, at most as many as there is room for, until the next ones are lent.
+    /// Lends `count` rows from `first` on until the next call; `count` must not exceed the reserved rows.
     ///
-    /// Rows may be lent again as long as they are among the last that there is room for.
+    /// Rows can be lent again while they are among the latest reserved rows.
     ///
-    /// - Throws: What the source throws.
+    /// - Throws: The errors of the source.
     func lend(_ count: Int, from first: Int) throws -> [UnsafePointer<UInt8>] {
         if let pixels {
-            // The buffer lives as long as this does.
+            // The buffer lives as long as this object.
             guard let base = pixels.withUnsafeBytes({ $0.baseAddress }) else { return [] }
             let bytesPerRow = self.layout.planes[0].bytesPerRow
             return (first..<first + count).map {
@@ -55,9 +55,9 @@ final class SourceRows {
         return (first..<first + count).map { UnsafePointer(self.ring[$0 % self.ring.count].start + self.leftOut) }
     }
 
-    /// A part of the image, as it is; rows below it are not read.
+    /// Returns a copy of a part of the image; does not read the rows below it.
     ///
-    /// - Throws: What the source throws, `TransformError`, `ImageError`, `CancellationError`.
+    /// - Throws: The errors of the source, `TransformError`, `ImageError`, `CancellationError`.
     func cut(to part: PixelRectangle) throws -> PixelBuffer {
         let layout = try PixelLayout.result(self.layout.format, width: part.width, height: part.height)
         let plane = layout.planes[0]
@@ -77,7 +77,7 @@ final class SourceRows {
     }
 }
 
-/// A row that was read.
+/// A stored row.
 private final class StoredRow {
     private let memory: AlignedMemory
 
