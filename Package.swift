@@ -217,7 +217,7 @@ let package = Package(
             name: "HostileOrigins",
             dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
             path: "Benchmarks/HostileOrigins",
-            exclude: ["origin.py"]
+            exclude: ["origin.py", "http2_table.py"]
         ),
 
         // Demonstration

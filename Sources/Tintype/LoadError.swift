@@ -31,6 +31,9 @@ public struct LoadError: TintypeError {
     /// A server that forwards the condition of a client takes the `ETag` of its 304 from here.
     public internal(set) var headers: HeaderFields = [:]
 
+    /// The status of the origin's response, if it answered with one that is not accepted; otherwise `nil`.
+    public var status: Int? { (self.underlyingError as? DownloadError)?.status }
+
     /// Creates an error.
     public init(code: Code, message: String, underlyingError: (any Error)? = nil) {
         self.code = code

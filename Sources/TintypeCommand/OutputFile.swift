@@ -38,7 +38,8 @@ enum OutputFile {
     /// Writes what `body` appends to `path` atomically; missing folders are made.
     ///
     /// A file that is there keeps its permissions and, where this user may give them, its owner and group; a link keeps
-    /// leading to it. A device or a pipe is written as it is: a file that took its place would be a surprise.
+    /// leading to it. A device, a pipe, or an open file without a name is written as it is: a file that took its place
+    /// would be a surprise.
     ///
     /// - Returns: The folder, where it was made.
     static func write(
@@ -46,18 +47,25 @@ enum OutputFile {
         _ body: (Opened) throws(SystemError) -> Void
     ) throws(OutputError) -> Argument? {
         do throws(SystemError) {
-            let target = try self.target(of: path)
             var status = stat()
-            guard target.withPath({ stat($0, &status) }) == 0 else {
+            guard path.withPath({ stat($0, &status) }) == 0 else {
+                let target = try self.target(of: path)
                 // A folder that can't be looked into says so when the file is made.
                 let made = try self.makeFolder(of: target)
                 try self.replace(target, like: nil, body)
                 return made
             }
             switch status.st_mode & S_IFMT {
-            case S_IFREG: try self.replace(target, like: status, body)
             case S_IFDIR: throw SystemError(code: EISDIR)
-            default: try self.writeInPlace(target, body)
+            case S_IFREG:
+                let target = try self.target(of: path)
+                // A link in /proc leads to its file, even if the file no longer has the name that the link shows.
+                if self.isSameFile(path, target) {
+                    try self.replace(target, like: status, body)
+                } else {
+                    try self.writeInPlace(path, body)
+                }
+            default: try self.writeInPlace(path, body)
             }
             return nil
         } catch {
@@ -157,7 +165,7 @@ enum OutputFile {
         _ path: Argument,
         _ body: (Opened) throws(SystemError) -> Void
     ) throws(SystemError) {
-        let descriptor = path.withPath { open($0, O_WRONLY | O_CLOEXEC) }
+        let descriptor = path.withPath { open($0, O_WRONLY | O_TRUNC | O_CLOEXEC) }
         guard descriptor >= 0 else { throw SystemError(code: errno) }
         defer { close(descriptor) }
         try body(Opened(descriptor: descriptor))

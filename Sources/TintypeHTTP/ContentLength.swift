@@ -7,8 +7,8 @@ package enum DeclaredLength: Equatable {
 
     package init(_ headers: HeaderFields) {
         let values = headers.values(for: "Content-Length")
-        // A transfer coding has its own end.
-        guard let first = values.first, headers["Transfer-Encoding"] == nil else {
+        // Chunks say themselves where the body ends (RFC 9112, 6.3).
+        guard let first = values.first, !headers.isChunked else {
             self = .none
             return
         }
@@ -18,6 +18,14 @@ package enum DeclaredLength: Equatable {
         }
         // One that no number holds is over every limit.
         self = .bytes(Int64(first) ?? .max)
+    }
+}
+
+extension HeaderFields {
+    /// Whether the body comes in chunks: whether the last of its transfer codings is `chunked` (RFC 9112, 6.1).
+    package var isChunked: Bool {
+        let codings = self.values(for: "Transfer-Encoding").joined(separator: ",").split { ", \t".contains($0) }
+        return codings.last?.lowercased() == "chunked"
     }
 }
 

@@ -61,6 +61,35 @@ import Testing
         #expect(try self.fixture.data(target) == self.picture)
     }
 
+    /// Opens a file or a pipe that has no name, with the descriptor to read it by.
+    private func nameless(_ kind: String) throws -> (writer: CInt, reader: CInt) {
+        let path = self.fixture.folder.path(of: "gone.jpg")
+        defer { unlink(path) }
+        switch kind {
+        case "pipe":
+            var ends: [CInt] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            return (ends[1], ends[0])
+        default:
+            let writer = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            try #require(write(writer, [UInt8](repeating: 1, count: 60_000), 60_000) == 60_000)
+            return (writer, open(path, O_RDONLY | O_CLOEXEC))
+        }
+    }
+
+    @Test(arguments: ["pipe", "file"]) func `what is open is written even if it has no name`(kind: String) async throws
+    {
+        let (writer, reader) = try self.nameless(kind)
+        defer { close(reader) }
+        let run = try await self.fixture.run("load", "in.jpg", "-o", "/proc/\(getpid())/fd/\(writer)")
+        close(writer)
+        #expect(run.code == 0 && run.errors.isEmpty)
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(reader, &buffer, buffer.count)
+        #expect(Data(buffer[..<max(0, count)]) == self.picture)
+        #expect(try self.fixture.names(in: ".") == ["in.jpg", "streams"])
+    }
+
     @Test func `a chain of links without an end is refused`() async throws {
         symlink("b.jpg", self.fixture.folder.path(of: "a.jpg"))
         symlink("a.jpg", self.fixture.folder.path(of: "b.jpg"))

@@ -179,6 +179,37 @@ struct FaultTableTests {
             raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", then: gzipped),
             .error(.invalidResponse)
         ),
+        Fault(
+            "more bytes than declared, under a coding that is none",
+            raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 3\r\n\r\n", then: [1, 2, 3, 4]),
+            .error(.bodyCutShort)
+        ),
+        Fault(
+            "fewer bytes than declared, under a coding that is none",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: identity\r\n\r\n", then: [1, 2, 3, 4]),
+            .error(.bodyCutShort)
+        ),
+        Fault(
+            "the declared bytes, under a coding that is none",
+            raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 4\r\n\r\n", then: [1, 2, 3, 4]),
+            .body([1, 2, 3, 4])
+        ),
+        Fault(
+            "chunks under a coding that is none",
+            raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n1\r\na\r\n"),
+            .error(.bodyCutShort)
+        ),
+        Fault(
+            "a length with a space before its colon",
+            raw("HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\n", then: [1, 2, 3, 4]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "chunks with a tab before their colon",
+            raw("HTTP/1.1 200 OK\r\nTransfer-Encoding\t: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"),
+            .error(.invalidResponse)
+        ),
+        Fault("a field without a name", raw("HTTP/1.1 200 OK\r\n: 3\r\n\r\n", then: [1]), .error(.invalidResponse)),
         Fault("a redirect to a host that is no name", .redirect(to: "http://a b/"), .error(.invalidResponse)),
         Fault("a redirect without end", .redirect(to: "/a"), .error(.tooManyRedirects)),
         Fault("silence", .silence, .error(.timedOut)),

@@ -45,6 +45,10 @@ import TintypeHTTP
     @Test(
         arguments: [
             ([:], nil), (["Content-Length": "5"], 5), (["Content-Length": "0"], 0),
+            (["Content-Length": "5", "Transfer-Encoding": "chunked"], nil),
+            (["Content-Length": "5", "Transfer-Encoding": "identity, Chunked ,"], nil),
+            (["Content-Length": "5", "Transfer-Encoding": "chunked", "transfer-encoding": "identity"], 5),
+            (["Content-Length": "5", "Transfer-Encoding": ""], 5),
         ] as [(HeaderFields, Int64?)]
     )
     func `a declared length is read`(fields: HeaderFields, length: Int64?) throws {
@@ -58,13 +62,20 @@ import TintypeHTTP
         #expect(error?.code == .invalidResponse)
     }
 
-    @Test func `chunks have the last word about the length`() {
-        let fields: HeaderFields = ["Transfer-Encoding": "chunked"]
-        let plan = self.rules().plan(status: 200, fields: fields, declared: 5, date: .distantPast)
+    @Test(arguments: [(["Transfer-Encoding": "chunked"], true), ([:], false)] as [(HeaderFields, Bool)])
+    func `libcurl finds the end of chunks by itself`(fields: HeaderFields, isWatched: Bool) {
+        let plan = self.rules().plan(status: 200, fields: fields, declared: nil, date: .distantPast)
         #expect(plan.isWanted && plan.hasBody)
         #expect(plan.declaredBytes == nil)
-        #expect(!plan.hasWatchedFraming)
-        #expect(self.rules().plan(status: 200, fields: fields, declared: nil, date: .distantPast).hasWatchedFraming)
+        #expect(plan.hasWatchedFraming == isWatched)
+    }
+
+    @Test(arguments: ["Content-Length ", "Content-Length\t", "", " "])
+    func `a field without a name that can be read is refused`(name: String) {
+        let error = #expect(throws: DownloadError.self) {
+            try self.rules().checkHead(of: self.response(200, [name: "5"]))
+        }
+        #expect(error?.code == .invalidResponse)
     }
 
     @Test(arguments: [(204, DownloadRequest.Method.get), (304, .get), (200, .head)])

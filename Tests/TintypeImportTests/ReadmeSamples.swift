@@ -1,23 +1,51 @@
-import FoundationEssentials
+import Foundation
 import FrameworkNames
 import Tintype
 import TintypeTargets
 
 // The README's samples, line by line, as the server of a user compiles them.
 
-func first(url: URL, other: URL) async throws -> (ImageRequest, LoaderActor) {
+// swift-format-ignore: NeverForceUnwrap
+func first() async throws -> (ImageRequest, LoaderActor) {
+    let url = URL(string: "https://example.com/photo.jpg")!
+    let other = URL(string: "https://example.com/other.jpg")!
+
     let loader = LoaderActor()
     let image = try await loader.image(for: url)
 
     let request = ImageRequest(url: url, thumbnail: .fit(width: 400, height: 400))
     let thumbnail = try await loader.image(for: request)
     let jpeg = try await loader.encode(thumbnail, as: .jpeg)
+    let reply = try await loader.encoded(request, as: .webp(quality: 75))
 
     for try await event in loader.events(for: ImageRequest(url: other)) {
-        if case .progress(let progress) = event { print(progress.receivedBytes, progress.expectedBytes ?? -1) }
+        switch event {
+        case .progress(let progress): print(progress.receivedBytes, progress.expectedBytes ?? -1)
+        case .finished(let response): print(response.image.width, response.source)
+        case .preview, .cached: break
+        }
     }
-    _ = (image, jpeg)
+    _ = (image, jpeg, reply)
     return (request, loader)
+}
+
+func leave(_ url: URL, _ loader: LoaderActor) async {
+    let task = Task { try await loader.image(for: url) }
+    task.cancel()
+    await loader.shutdown()
+}
+
+func tell(_ url: URL, _ loader: LoaderActor) async throws {
+    do {
+        _ = try await loader.image(for: url)
+    } catch let error as LoadError {
+        switch error.code {
+        case .badStatus: print("the origin answered", error.status ?? 0)
+        case .notAnImage, .unsupportedFormat, .corrupt, .truncated: print("not an image that Tintype reads")
+        case .addressNotAllowed, .portNotAllowed, .hostNotAllowed, .schemeNotAllowed: print("refused by the policy")
+        default: print(error.message)
+        }
+    }
 }
 
 func show(_ request: ImageRequest, _ loader: LoaderActor, in target: Frame) {
@@ -98,7 +126,9 @@ func more(
     for await progress in Prefetcher(loader: loader).prefetch(requests) {
         print(progress.completedCount, progress.failedCount, progress.totalCount)
     }
-    for await event in loader.downloads.events() { print(event) }
+    let watch = Task {
+        for await event in loader.downloads.events() { print(event) }
+    }
 
     let data = try await loader.data(for: request)
     try await loader.store(data, for: request)
@@ -106,9 +136,8 @@ func more(
     let file = try await loader.cachedFile(for: request)
     let upload = try await loader.image(from: data)
 
-    let reply = try await loader.encoded(request, as: .webp(quality: 75))
     request.alternatives = [ImageRequest(url: mirror)]
-    _ = (file, upload, reply)
+    _ = (file, upload, watch)
 }
 
 /// Fields go from a framework's request to ours and back without a name in dispute.

@@ -105,7 +105,10 @@ struct DecodeCommand: Subcommand {
             where self.options.allowsTruncated && [.corrupt, .truncated].contains(error.code)
         {
             let image = try decoder.decodeStored(options: self.options).image
-            Output.error.tell("tintype: warning: \(self.path.abbreviated) is not whole: \(ErrorText(error).line)")
+            let what = error.code == .truncated ? "ends too early" : "is damaged"
+            Output.error.tell(
+                "tintype: warning: \(self.path.abbreviated) \(what); its missing parts are black or transparent."
+            )
             return image
         }
     }

@@ -88,7 +88,7 @@ extension DownloadError {
     static func badStatus(_ status: Int, headers: HeaderFields, at address: ResourceAddress) -> DownloadError {
         let advice =
             switch status {
-            case 304: "the copy that the request named is still good, so use that one"
+            case 304: "use the copy that the request named; if it named none, tell the server's operator"
             case 401, 403: "check the credentials in the request"
             case 407: "check the credentials for the proxy"
             case 404, 410: "check the path of the URL"

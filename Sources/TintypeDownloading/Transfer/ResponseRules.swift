@@ -30,20 +30,19 @@ struct ResponseRules {
         switch DeclaredLength(response.headers) {
         case .none: return nil
         case .bytes(let count): return count
-        case .invalid: throw .invalidResponse("its Content-Length is no number", at: response.address)
+        case .invalid:
+            throw .invalidResponse("its Content-Length is no number, or several that differ", at: response.address)
         }
     }
 
     /// Returns the body that the head promises.
     func plan(status: Int, fields: HeaderFields, declared: Int64?, date: Date) -> TransferMachine.BodyPlan {
-        let isChunked = fields["Transfer-Encoding"] != nil
         var plan = TransferMachine.BodyPlan()
         plan.isWanted = self.limits.acceptableStatusCodes.contains(status)
         plan.responseTime = date
         plan.hasBody = self.method != .head && status != 204 && status != 304
-        // Chunks say themselves where the body ends (RFC 9112, 6.3).
-        plan.declaredBytes = isChunked ? nil : declared
-        plan.hasWatchedFraming = !plan.hasBody || declared == 0 || declared == nil && isChunked
+        plan.declaredBytes = declared
+        plan.hasWatchedFraming = !plan.hasBody || declared == 0 || declared == nil && fields.isChunked
         if plan.isWanted { plan.codings = ContentCodings(fields) }
         return plan
     }
@@ -53,6 +52,10 @@ struct ResponseRules {
         // libcurl would undo it, and take one that breaks off for whole.
         guard !Self.hasTransferCoding(response.headers) else {
             throw .invalidResponse("it has a transfer coding that was not asked for", at: response.address)
+        }
+        // libcurl does not know the length or the coding in such a field (RFC 9112, 5.1).
+        guard !response.headers.contains(where: { $0.name.last?.isWhitespace ?? true }) else {
+            throw .invalidResponse("it has a field without a name, or with a space behind it", at: response.address)
         }
         // A part that was not asked for must not pass for the whole.
         if response.status == 206, !self.asksForRest, self.requestHeaders["Range"] == nil {

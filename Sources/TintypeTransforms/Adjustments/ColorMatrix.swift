@@ -65,7 +65,7 @@ package struct ColorMatrix: Equatable {
         self.rows[1] == self.rows[0] && self.rows[2] == self.rows[0]
     }
 
-    /// Returns one result colour of a gray pixel of `value`; correct for any pixel if the matrix is diagonal.
+    /// Returns one result colour for `value`; the matrix must be diagonal, or the pixel gray.
     func apply(to value: Double, channel: Int) -> Double {
         self.rows[channel][channel] * value + self.rows[channel][3]
     }
