@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeImage
+import TintypeRendering
 
 /// Where an image or its bytes came from.
 public enum LoadSource: String, Sendable, Hashable {
@@ -37,11 +38,11 @@ public struct ImageResponse: Sendable {
     /// The metadata of the encoded bytes: format, size, validators, dates.
     ///
     /// An image from memory has only the response fields that decide whether it may be reused.
-    public private(set) var metadata: EntryMetadata
+    public internal(set) var metadata: EntryMetadata
     /// The encoded bytes, if the request has ``LoadOptions/keepData``.
-    public private(set) var data: Data?
+    public internal(set) var data: Data?
     /// The reason why the bytes are not on disk, if the request waited for the store.
-    public private(set) var storeError: LoadError?
+    public internal(set) var storeError: LoadError?
     /// The result of the revalidation; `nil` if the cached image was fresh, or if there was none.
     public let revalidation: Revalidation?
     /// The index in ``ImageRequest/alternatives`` of the request that gave the image; `nil` if the request itself or its
@@ -98,12 +99,6 @@ public struct ImageResponse: Sendable {
         return copy
     }
 
-    func with(data: Data?) -> ImageResponse {
-        var copy = self
-        copy.data = data
-        return copy
-    }
-
     /// Returns the response for a caller with `request`, without the parts that only other callers of the load requested.
     func finished(for request: ImageRequest) -> ImageResponse {
         let (dropsData, dropsError) = (!request.options.contains(.keepData), !request.options.contains(.waitForStore))
@@ -113,10 +108,35 @@ public struct ImageResponse: Sendable {
         if dropsError { copy.storeError = nil }
         return copy
     }
+}
 
-    func withStoreError(_ error: LoadError) -> ImageResponse {
-        var copy = self
-        copy.storeError = error
-        return copy
+extension ImageResponse: LoadResponse {}
+
+extension ImageResponse {
+    /// Creates the response for an image that was decoded from `bytes`.
+    init(_ picture: DecodePipeline.MadePicture, _ bytes: Body) {
+        let animation = picture.animation.map { timing in
+            EntryMetadata.Animation(
+                frameCount: timing.frameCount,
+                loopCount: timing.loopCount,
+                milliseconds: timing.totalDuration
+            )
+        }
+        self.init(picture.image, source: bytes.source, bytes, animation)
+    }
+
+    /// Creates the response for an image of `bytes`, decoded now or before, with the animation of which it is the first frame.
+    init(_ image: Image, source: LoadSource, _ bytes: Body, _ animation: EntryMetadata.Animation?) {
+        var metadata = bytes.metadata
+        metadata.animation = animation
+        self.init(
+            image: image,
+            source: source,
+            metadata: metadata,
+            data: bytes.data.isEmpty ? nil : bytes.data,
+            storeError: bytes.storeError,
+            revalidation: bytes.revalidation
+        )
+        self.mayBeKept = bytes.mayBeKept
     }
 }

@@ -86,7 +86,7 @@ struct EncodedLoad: Sendable {
         if self.plan.obeysHTTP, self.decision(metadata) != .serve { return false }
         // Its bytes may have been replaced before this loader was created, or by another process.
         return try await self.flight.record.timing(\.disk) {
-            try await self.services.store.isCurrent(metadata.bodyDigest, of: self.request)
+            try await self.services.sources.isCurrent(metadata.bodyDigest, of: self.request)
         }
     }
 

@@ -38,7 +38,7 @@ struct ReadyEncoded: Sendable {
         guard plan.policy != .reload, caching.query.contains(.disk) else { return nil }
         // Before the read: any change that is not counted since was complete by then.
         let mark = changes.mark(of: rules.resourceKey(of: request))
-        guard !services.hasGivenImage(for: request), let body = services.store.readyBody(of: request)
+        guard !services.hasGivenImage(for: request), let body = services.sources.readyBody(of: request)
         else { return nil }
         let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
         guard let found = services.cache.readyEntry(for: product.key), found.metadata.bodyDigest == body,

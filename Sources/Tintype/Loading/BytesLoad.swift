@@ -58,9 +58,9 @@ struct BytesLoad: Sendable {
         } catch let error as DownloadError {
             if remembered == nil { await self.remember(error) }
             guard let known, self.mayStandIn(known, for: error),
-                let stored = try await self.services.store.completed(known, for: self.request, countedIn: self.budget)
+                let stored = try await self.services.sources.completed(known, for: self.request, countedIn: self.budget)
             else { throw error }
-            return self.services.store.body(of: stored, .failed)
+            return self.services.sources.body(of: stored, .failed)
         }
     }
 
@@ -91,13 +91,13 @@ struct BytesLoad: Sendable {
     }
 
     private func lookOnDisk() async throws -> (answer: Body?, known: StoredSource?) {
-        let store = self.services.store
-        if self.plan.policy.revalidates, let known = try await store.known(of: self.request),
+        let sources = self.services.sources
+        if self.plan.policy.revalidates, let known = try await sources.known(of: self.request),
             try self.reuse(known) == nil
         {
             return (nil, known)
         }
-        return (try await self.reuse(store.entry(for: self.request, countedIn: self.budget)), nil)
+        return (try await self.reuse(sources.entry(for: self.request, countedIn: self.budget)), nil)
     }
 
     private func hit(_ answer: Body) -> Body {
@@ -107,7 +107,7 @@ struct BytesLoad: Sendable {
     }
 
     private func reuse(_ stored: StoredSource?) throws(LoadError) -> Body? {
-        try self.services.store.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
+        try self.services.sources.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
     }
 
     private var mayAskOrigin: Bool {

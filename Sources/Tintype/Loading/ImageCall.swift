@@ -75,10 +75,14 @@ struct ImageCall: Sendable {
             mayServeStale: true,
             interest: .caller(self.demand)
         )
-        guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
-        // Another body has come since the image was made.
-        let image = try await bytes.decoded(for: self.request, by: self.loader.services.decoding)
-        return ImageResponse(image, bytes)
+        guard bytes.metadata.bodyDigest == response.metadata.bodyDigest else {
+            // Another body has come since the image was made.
+            let image = try await bytes.decoded(for: self.request, by: self.loader.services.decoding)
+            return ImageResponse(image, bytes)
+        }
+        var response = response
+        response.data = bytes.data
+        return response
     }
 
     /// Returns the image that the caches have, whatever its age.

@@ -35,7 +35,7 @@ struct ImageLoad: Sendable {
                 interest: .follower(self.rules.demand(of: self.request))
             ), bytes.metadata.bodyDigest == result.response.metadata.bodyDigest
         else { return result }
-        result.response = result.response.with(data: bytes.data)
+        result.response.data = bytes.data
         return result
     }
 
@@ -58,7 +58,7 @@ struct ImageLoad: Sendable {
                 self.flight.demand,
                 under: self.plan.policy
             ),
-            try await self.services.store.known(of: self.request) == nil
+            try await self.services.sources.known(of: self.request) == nil
         {
             self.services.activities.counters.countRememberedFailure()
             throw failure
@@ -94,7 +94,7 @@ struct ImageLoad: Sendable {
         }
         var result = await self.keep(response)
         await self.removeReplaced(from: CacheTiers.all.subtracting(self.flight.demand.pictureTiers))
-        if let error = await self.storeForLatecomers(bytes) { result.response = result.response.withStoreError(error) }
+        if let error = await self.storeForLatecomers(bytes) { result.response.storeError = error }
         return result
     }
 
@@ -172,7 +172,7 @@ struct ImageLoad: Sendable {
         }
         // The bytes of a variant may have been replaced before this loader was created, or by another process.
         return try await self.record.timing(\.disk) {
-            try await self.services.store.isCurrent(body, of: self.request)
+            try await self.services.sources.isCurrent(body, of: self.request)
         }
     }
 
@@ -335,8 +335,9 @@ struct ImageLoad: Sendable {
             }
             return Kept(response, isKept: true)
         }
-        let error = await variants.store(response, for: request, by: self.flight)
-        return Kept(error.map { response.withStoreError($0) } ?? response, isKept: true)
+        var response = response
+        if let error = await variants.store(response, for: request, by: self.flight) { response.storeError = error }
+        return Kept(response, isKept: true)
     }
 
     /// Removes the image that a reload replaces from the tiers that do not store the new one.
@@ -424,36 +425,5 @@ extension LoaderReference {
             )
             return try await load.run()
         }
-    }
-}
-
-extension ImageResponse: LoadResponse {}
-
-extension ImageResponse {
-    /// Creates the response for an image that was decoded from `bytes`.
-    init(_ picture: DecodePipeline.MadePicture, _ bytes: Body) {
-        let animation = picture.animation.map { timing in
-            EntryMetadata.Animation(
-                frameCount: timing.frameCount,
-                loopCount: timing.loopCount,
-                milliseconds: timing.totalDuration
-            )
-        }
-        self.init(picture.image, source: bytes.source, bytes, animation)
-    }
-
-    /// Creates the response for an image of `bytes`, decoded now or before, with the animation of which it is the first frame.
-    init(_ image: Image, source: LoadSource, _ bytes: Body, _ animation: EntryMetadata.Animation?) {
-        var metadata = bytes.metadata
-        metadata.animation = animation
-        self.init(
-            image: image,
-            source: source,
-            metadata: metadata,
-            data: bytes.data.isEmpty ? nil : bytes.data,
-            storeError: bytes.storeError,
-            revalidation: bytes.revalidation
-        )
-        self.mayBeKept = bytes.mayBeKept
     }
 }

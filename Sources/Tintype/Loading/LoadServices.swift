@@ -12,6 +12,7 @@ final class LoadServices: Sendable {
     let encoding: EncodePipeline
     let rules: FreshnessRules
     let origins: OriginRules
+    let sources: StoredSources
     let store: ByteStore
     let variants: VariantPipeline
     let hooks: LoadHooks
@@ -47,7 +48,14 @@ final class LoadServices: Sendable {
         self.rules = rules
         self.origins = OriginRules(configuration, downloads)
         self.hooks = LoadHooks(configuration)
-        self.store = ByteStore(cache: cache, rules: rules, hooks: self.hooks, activities: activities)
+        self.sources = StoredSources(cache: cache, rules: rules)
+        self.store = ByteStore(
+            cache: cache,
+            sources: self.sources,
+            rules: rules,
+            hooks: self.hooks,
+            activities: activities
+        )
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,

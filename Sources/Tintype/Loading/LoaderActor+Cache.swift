@@ -130,7 +130,7 @@ extension LoaderActor {
         // A request that makes no sense is not cached.
         guard let request = try? await self.admitted(request) else { return .none }
         var tiers = await self.cache.tiers(holding: request.key, in: request.isVariant ? .all : .memory)
-        if await self.services.store.contains(request) { tiers.insert(.disk) }
+        if await self.services.sources.contains(request) { tiers.insert(.disk) }
         return tiers
     }
 
@@ -194,10 +194,10 @@ extension LoaderActor {
             // loader forgets the newer body.
             guard await self.admits(body, of: request.sourceKey) else { return nil }
             // Another process, or this one before it was started anew, may have replaced the original.
-            guard try await self.services.store.isCurrent(body, of: request) else { return nil }
+            guard try await self.services.sources.isCurrent(body, of: request) else { return nil }
             return try await self.cache.diskMetadata(for: request.key)?.bodyDigest == body ? file : nil
         }
-        return try await self.services.store.file(selectedBy: request)
+        return try await self.services.sources.file(selectedBy: request)
     }
 
     /// Forgets the failures of a source: those of its bytes and of all images.

@@ -137,8 +137,8 @@ public actor LoaderActor {
         do {
             try Task.checkCancellation()
             // Bytes that the disk has ready need no flight.
-            let ready = self.services.store.readyEntry(for: request)
-            if let body = try self.services.store.reuse(ready, for: request, mayServeStale: true) {
+            let ready = self.services.sources.readyEntry(for: request)
+            if let body = try self.services.sources.reuse(ready, for: request, mayServeStale: true) {
                 self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
                 if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
                 return DataResponse(body, for: request)

@@ -56,9 +56,9 @@ struct OriginExchange: Sendable {
             return try await self.keep(response, replacing: known, identity: identity)
         }
         guard !isCallers else { throw LoadError.notModified(self.request, response.headers) }
-        let (store, budget) = (self.services.store, self.services.downloads.bodyBudget)
+        let (sources, budget) = (self.services.sources, self.services.downloads.bodyBudget)
         if let known, let validators, self.isAbout(known, validators, response),
-            let stored = try await store.completed(known, for: self.request, countedIn: budget)
+            let stored = try await sources.completed(known, for: self.request, countedIn: budget)
         {
             return try await self.confirm(stored, by: response, identity: identity)
         }
@@ -217,7 +217,7 @@ struct OriginExchange: Sendable {
         } else if isNews {
             await store.remove(self.request)
         }
-        let name = store.name(of: metadata, for: self.request)
+        let name = self.services.sources.name(of: metadata, for: self.request)
         return Body(
             data: response.body,
             source: self.request.isLocal ? .file : .network,
@@ -272,7 +272,7 @@ struct OriginExchange: Sendable {
         } else if isNews, let data = stored.data {
             storeError = await store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
         }
-        let name = store.name(of: metadata, for: self.request)
+        let name = self.services.sources.name(of: metadata, for: self.request)
         return Body(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
