@@ -19,40 +19,47 @@ public struct LoadError: TintypeError {
     public let code: Code
     /// The event and the advice, in full sentences, for the people who run the program.
     ///
-    /// It may contain inner addresses, rules of the network policy and paths. Log it, and send clients a text of your
-    /// own for the ``code``. `Docs/network-policy.md` says which codes clients may tell apart.
+    /// It may contain inner addresses, rules of the network policy and paths. Log it, and send clients the
+    /// ``publicMessage``.
     public let message: String
     /// The underlying error: a `DownloadError`, a `CodingError`, a `CacheError`, or another one.
     public let underlyingError: (any Error)?
     /// The errors of the request and its alternatives, in the order of the attempts; empty without alternatives.
     public internal(set) var attempts: [LoadAttempt] = []
-    /// The header fields of the response if the code is ``Code/notModified``; otherwise empty.
+    /// The header fields of the origin's response, if it answered; of the cached response for ``Code/notModified``.
     ///
     /// A server that forwards the condition of a client takes the `ETag` of its 304 from here.
-    public internal(set) var headers: HeaderFields = [:]
+    public internal(set) var headers: HeaderFields
 
-    /// The status of the origin's response, if it answered with one that is not accepted; otherwise `nil`.
+    /// The status of the origin's response, if it answered; otherwise `nil`.
     public var status: Int? { (self.underlyingError as? DownloadError)?.status }
+    /// The URL that failed, after redirects and without credentials, if a download failed; otherwise `nil`.
+    public var url: URL? { (self.underlyingError as? DownloadError)?.url }
+    /// The HTTP status that a server should answer with: that of the code, or 404 for a 404 or 410 of the origin.
+    public var httpStatus: Int { self.status == 404 || self.status == 410 ? 404 : self.code.httpStatus }
+    /// A sentence that clients may see: it contains no address, path or setting.
+    public var publicMessage: String { self.code.publicMessage }
 
     /// Creates an error.
     public init(code: Code, message: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.underlyingError = underlyingError
+        self.headers = (underlyingError as? DownloadError)?.headers ?? [:]
     }
 }
 
 extension TintypeErrorCode {
     /// The request allows only the caches, and they do not have the image.
-    public static let notInCache = TintypeErrorCode("notInCache")
+    public static let notInCache = TintypeErrorCode("notInCache", .request, httpStatus: 504)
     /// The request has a condition of its own, and the caller's copy is current.
-    public static let notModified = TintypeErrorCode("notModified")
+    public static let notModified = TintypeErrorCode("notModified", .request, httpStatus: 304)
     /// The configuration's `shouldDownload` refused the request to the origin.
-    public static let downloadRefused = TintypeErrorCode("downloadRefused")
+    public static let downloadRefused = TintypeErrorCode("downloadRefused", .refused)
     /// A field of the request makes no sense, such as a limit of no bytes.
-    public static let invalidRequest = TintypeErrorCode("invalidRequest")
+    public static let invalidRequest = TintypeErrorCode("invalidRequest", .request)
     /// The disk tier could not store the bytes for another reason.
-    public static let cacheFailed = TintypeErrorCode("cacheFailed")
+    public static let cacheFailed = TintypeErrorCode("cacheFailed", .internalFailure)
 }
 
 /// A failed attempt at one of several sources.

@@ -169,25 +169,25 @@ public struct CacheError: TintypeError {
 
 extension TintypeErrorCode {
     /// The disk, or the quota of the user, is full (`ENOSPC`, `EDQUOT`).
-    public static let diskFull = TintypeErrorCode("diskFull")
+    public static let diskFull = TintypeErrorCode("diskFull", .internalFailure)
     /// The folder can't be written to (`EACCES`, `EPERM`, `EROFS`, `ENOTDIR` and their like).
-    public static let cacheNotWritable = TintypeErrorCode("cacheNotWritable")
+    public static let cacheNotWritable = TintypeErrorCode("cacheNotWritable", .internalFailure)
     /// An entry or the folder can't be read (`EACCES`, `EPERM`).
-    public static let notReadable = TintypeErrorCode("notReadable")
+    public static let notReadable = TintypeErrorCode("notReadable", .internalFailure)
     /// One entry is bigger than the whole size limit.
-    public static let entryTooLarge = TintypeErrorCode("entryTooLarge")
+    public static let entryTooLarge = TintypeErrorCode("entryTooLarge", .internalFailure)
     /// The disk is so slow that the stores which wait in memory have reached their limit.
-    public static let tooManyPendingStores = TintypeErrorCode("tooManyPendingStores")
+    public static let tooManyPendingStores = TintypeErrorCode("tooManyPendingStores", .busy)
     /// The disk failed to read or write (`EIO`).
-    public static let diskFault = TintypeErrorCode("diskFault")
+    public static let diskFault = TintypeErrorCode("diskFault", .internalFailure)
     /// Another process kept the folder's lock for longer than this one waits; it may have been stopped.
-    public static let lockTimedOut = TintypeErrorCode("lockTimedOut")
+    public static let lockTimedOut = TintypeErrorCode("lockTimedOut", .busy)
     /// A file of the cache can't be deleted; its bytes go on counting towards the limit.
-    public static let notRemovable = TintypeErrorCode("notRemovable")
+    public static let notRemovable = TintypeErrorCode("notRemovable", .internalFailure)
     /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
-    public static let catalogueUnusable = TintypeErrorCode("catalogueUnusable")
+    public static let catalogueUnusable = TintypeErrorCode("catalogueUnusable", .internalFailure)
     /// Another user may change the folder, and so what the cache serves; the folder is used all the same.
-    public static let cacheNotPrivate = TintypeErrorCode("cacheNotPrivate")
+    public static let cacheNotPrivate = TintypeErrorCode("cacheNotPrivate", .internalFailure)
 }
 
 /// A system call that failed.

@@ -78,32 +78,32 @@ public struct CodingError: TintypeError {
 
 extension TintypeErrorCode {
     /// The bytes are not an image of any known format.
-    public static let notAnImage = TintypeErrorCode("notAnImage")
+    public static let notAnImage = TintypeErrorCode("notAnImage", .notAnImage)
     /// The format is known, but no registered coder reads or writes it.
-    public static let unsupportedFormat = TintypeErrorCode("unsupportedFormat")
+    public static let unsupportedFormat = TintypeErrorCode("unsupportedFormat", .notAnImage)
     /// The coder knows the format, but not the variant that the bytes use.
-    public static let unsupportedFeature = TintypeErrorCode("unsupportedFeature")
+    public static let unsupportedFeature = TintypeErrorCode("unsupportedFeature", .notAnImage)
     /// The bytes break the rules of their format.
-    public static let corrupt = TintypeErrorCode("corrupt")
+    public static let corrupt = TintypeErrorCode("corrupt", .notAnImage)
     /// The end of the image is missing, and ``DecodeOptions/allowsTruncated`` is false.
-    public static let truncated = TintypeErrorCode("truncated")
+    public static let truncated = TintypeErrorCode("truncated", .notAnImage)
     /// The header declares more pixels than the limits allow: ``DecodingLimits/maximumPixels``.
-    public static let tooManyPixels = TintypeErrorCode("tooManyPixels")
+    public static let tooManyPixels = TintypeErrorCode("tooManyPixels", .overLimit)
     /// The header declares a longer side than the limits allow: ``DecodingLimits/maximumSide``.
-    public static let sideTooLong = TintypeErrorCode("sideTooLong")
+    public static let sideTooLong = TintypeErrorCode("sideTooLong", .overLimit)
     /// There are more encoded bytes than the limits allow: ``DecodingLimits/maximumEncodedBytes``.
-    public static let tooManyBytes = TintypeErrorCode("tooManyBytes")
+    public static let tooManyBytes = TintypeErrorCode("tooManyBytes", .overLimit)
     /// Decoding takes more work than the limits allow: ``DecodingLimits/maximumWork``.
-    public static let tooMuchWork = TintypeErrorCode("tooMuchWork")
+    public static let tooMuchWork = TintypeErrorCode("tooMuchWork", .overLimit)
     /// An animation has more frames than the limits allow: ``DecodingLimits/maximumFrames``.
-    public static let tooManyFrames = TintypeErrorCode("tooManyFrames")
+    public static let tooManyFrames = TintypeErrorCode("tooManyFrames", .overLimit)
     /// The frames of an animation together have more pixels than the limits allow:
     /// ``DecodingLimits/maximumAnimationPixels``.
-    public static let animationTooLarge = TintypeErrorCode("animationTooLarge")
+    public static let animationTooLarge = TintypeErrorCode("animationTooLarge", .overLimit)
     /// An option is not valid for this image.
-    public static let invalidOptions = TintypeErrorCode("invalidOptions")
+    public static let invalidOptions = TintypeErrorCode("invalidOptions", .request)
     /// The requested change is not possible without loss.
-    public static let notLossless = TintypeErrorCode("notLossless")
+    public static let notLossless = TintypeErrorCode("notLossless", .request)
     /// The encoder refused the image.
-    public static let encodingFailed = TintypeErrorCode("encodingFailed")
+    public static let encodingFailed = TintypeErrorCode("encodingFailed", .internalFailure)
 }

@@ -48,9 +48,9 @@ public struct TransformError: TintypeError {
 
 extension TintypeErrorCode {
     /// A parameter is invalid, or invalid for this image.
-    public static let invalidParameter = TintypeErrorCode("invalidParameter")
+    public static let invalidParameter = TintypeErrorCode("invalidParameter", .request)
     /// The underlying library refused the operation.
-    public static let failed = TintypeErrorCode("failed")
+    public static let failed = TintypeErrorCode("failed", .internalFailure)
 }
 
 extension PixelLayout {

@@ -194,7 +194,7 @@ import Testing
         self.origin.script("/a", .body(try Self.animation(as: .gif)))
         let loader = self.makeLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: .preloadAllFrames)
-        request.coder = CustomCoder(name: "broken", coder: BrokenFrames())
+        request.coder = Named("broken", BrokenFrames())
         #expect(try await loader.image(for: request).width == 40)
         #expect(loader.framePool.frameCount == 2)
         let source = try await loader.frames(for: request)

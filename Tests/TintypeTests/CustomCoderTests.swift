@@ -9,7 +9,7 @@ import Tintype
         let fixture = try LoaderFixture()
         let loader = fixture.makeLoader()
         let url = Fixtures.url("kodak-3.png")
-        let own = CustomCoder(name: "gray", coder: LyingCoder(header: 5, decoded: 5, covered: 5))
+        let own = Named<any ImageCoder>("gray", LyingCoder(header: 5, decoded: 5, covered: 5))
         #expect(try await loader.image(for: ImageRequest(url: url, coder: own)).width == 5)
         #expect(fixture.decodes.count == 0)
         // Its picture has a key of its own.
@@ -24,7 +24,7 @@ import Tintype
         if isOnDisk { _ = try await fixture.makeLoader().data(for: plain) }
         let loader = fixture.makeLoader()
         var request = plain
-        request.coder = CustomCoder(name: "liar", coder: LyingCoder(header: 5, decoded: 6, covered: 6))
+        request.coder = Named("liar", LyingCoder(header: 5, decoded: 6, covered: 6))
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         #expect(error?.code == .corrupt)
         #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
@@ -35,7 +35,7 @@ import Tintype
     @Test(arguments: [(5, 6, 6.0), (5, 5, 7.0), (5, 5, -1.0), (5, 5, .nan), (5, 5, .infinity)])
     func aCoderThatLiesAboutItsSizeIsAnError(header: Int, decoded: Int, covered: Double) async throws {
         let loader = try LoaderFixture().makeLoader()
-        let coder = CustomCoder(name: "liar", coder: LyingCoder(header: header, decoded: decoded, covered: covered))
+        let coder = Named<any ImageCoder>("liar", LyingCoder(header: header, decoded: decoded, covered: covered))
         for thumbnail in [nil, Resize.fit(width: 2, height: 2)] {
             let request = ImageRequest(url: Fixtures.url("kodak-3.png"), thumbnail: thumbnail, coder: coder)
             let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
@@ -75,7 +75,7 @@ import Tintype
     }
 
     @Test func `what the coder of a request reads is kept on disk`() async throws {
-        let coder = CustomCoder(name: "square", coder: SquareCoder())
+        let coder = Named<any ImageCoder>("square", SquareCoder())
         for source in [LoadSource.network, .disk] {
             let request = ImageRequest(url: self.url, coder: coder, options: .waitForStore)
             let response = try await self.fixture.makeLoader().response(for: request)
@@ -91,7 +91,7 @@ import Tintype
             let request = ImageRequest(
                 url: self.url,
                 thumbnail: .fit(width: 4, height: 4),
-                coder: CustomCoder(name: "square", coder: SquareCoder()),
+                coder: Named("square", SquareCoder()),
                 options: .waitForStore,
                 variantCaching: CacheUse()
             )

@@ -385,9 +385,9 @@ import TintypeConcurrency
         )
         let base = ImageRequest(url: self.scripted.url("/base"), options: [.waitForStore])
         let box = Box<LoaderActor>()
-        let derive = CustomFetcher(
-            name: "derive",
-            fetcher: ClosureFetcher(respond: { request, _ in
+        let derive = Named<any ImageFetching>(
+            "derive",
+            ClosureFetcher(respond: { request, _ in
                 let width = try await box.value?.image(for: base).width ?? 0
                 return DownloadResponse(body: Data(try makePNG(width: width * 2)), url: request.url)
             })

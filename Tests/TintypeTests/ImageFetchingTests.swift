@@ -60,7 +60,7 @@ struct SigningFetcher: ImageFetching {
         self.origin.script("/a", .body(try makePNG(width: 10)))
         let origins = try ["first": 5, "second": 6].mapValues { ScriptedOrigin(["/a": .body(try makePNG(width: $0))]) }
         func request(_ name: String, _ thumbnail: Resize? = nil) throws -> ImageRequest {
-            let fetcher = CustomFetcher(name: name, fetcher: try #require(origins[name]))
+            let fetcher = Named<any ImageFetching>(name, try #require(origins[name]))
             return ImageRequest(
                 url: self.origin.url("/a"),
                 thumbnail: thumbnail,
@@ -82,7 +82,7 @@ struct SigningFetcher: ImageFetching {
         #expect(self.origin.requestCount(for: "/a") == 1)
         // Another fetcher of that name stands for the same bytes.
         var other = try request("first")
-        other.fetcher = CustomFetcher(name: "first", fetcher: self.origin)
+        other.fetcher = Named("first", self.origin)
         #expect(try other == request("first"))
         #expect(try await self.fixture.makeLoader().image(for: other).width == 5)
     }
@@ -94,7 +94,7 @@ struct SigningFetcher: ImageFetching {
         let loader = self.fixture.makeLoader()
         var request = self.request([])
         let plain = request
-        request.fetcher = CustomFetcher(name: "own", fetcher: own)
+        request.fetcher = Named("own", own)
         let tasks = (0..<100).map { _ in
             let request = request
             return Task { try await loader.image(for: request) }

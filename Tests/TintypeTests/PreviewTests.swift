@@ -85,7 +85,7 @@ import Testing
     @Test func `previews are made by the coder of the request`() async throws {
         let loader = self.fixture.makeLoader { $0.coders = CoderRegistry(coders: []) }
         let previews = try await self.previews(of: try Self.progressiveJPEG(), by: loader) {
-            $0.coder = CustomCoder(name: "jpeg", coder: JPEGCoder())
+            $0.coder = Named("jpeg", JPEGCoder())
         }
         #expect(!previews.isEmpty)
     }

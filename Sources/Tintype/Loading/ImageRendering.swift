@@ -93,7 +93,7 @@ extension ImageRequest {
             transforms: self.transforms,
             scaleDownLimit: self.scaleDownLimit,
             scale: self.pictureScale,
-            coder: self.coder?.coder,
+            coder: self.coder?.value,
             coderName: self.coder?.name,
             limits: self.decodingLimits,
             allowsTruncated: self.options.contains(.allowTruncated),

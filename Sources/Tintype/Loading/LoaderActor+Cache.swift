@@ -27,7 +27,7 @@ extension LoaderActor {
         thumbnail: Resize? = nil,
         transforms: TransformPipeline = [],
         scaleDownLimit: Int? = nil,
-        coder: CustomCoder? = nil,
+        coder: Named<any ImageCoder>? = nil,
         options: LoadOptions = []
     ) async throws -> Image {
         let request = ImageRequest(

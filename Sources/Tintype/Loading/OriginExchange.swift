@@ -87,7 +87,7 @@ struct OriginExchange: Sendable {
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
-        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.origins.fetcher)
+        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.value ?? services.origins.fetcher)
         let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
         let response: DownloadResponse
         self.tell(.downloadStarted)

@@ -114,7 +114,7 @@ struct VariantPipeline: Sendable {
     }
 
     private func encoded(_ image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Data? {
-        if let encode = request.variantEncoder?.function ?? self.encoder {
+        if let encode = request.variantEncoder?.value ?? self.encoder {
             return try await record.timing(\.encode) { try await encode(image, request) }
         }
         let options = EncodeOptions(quality: 90)

@@ -51,8 +51,8 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         thumbnail: Resize? = nil,
         transforms: TransformPipeline = [],
         scaleDownLimit: Int? = nil,
-        coder: CustomCoder? = nil,
-        fetcher: CustomFetcher? = nil,
+        coder: Named<any ImageCoder>? = nil,
+        fetcher: Named<any ImageFetching>? = nil,
         options: LoadOptions = [],
         originalCaching: CacheUse = CacheUse(),
         variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
@@ -106,7 +106,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The fetcher of the bytes, or `nil` for the loader's; its name is a part of the source's key.
-    public var fetcher: CustomFetcher? {
+    public var fetcher: Named<any ImageFetching>? {
         get { self.storage.fields.fetcher }
         set { self.changeKeys { $0.fetcher = newValue } }
     }
@@ -137,7 +137,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The coder that decodes the image, or `nil` for the registered ones; its name is a part of the image's key.
-    public var coder: CustomCoder? {
+    public var coder: Named<any ImageCoder>? {
         get { self.storage.fields.coder }
         set { self.changeKeys { $0.coder = newValue } }
     }
@@ -208,13 +208,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// Changes the bytes of the original before they are stored on disk, or `nil` for the loader's serializer; its name is a
     /// part of the flight.
-    public var originalSerializer: CustomFunction<OriginalSerializer>? {
+    public var originalSerializer: Named<OriginalSerializer>? {
         get { self.storage.fields.details?.originalSerializer }
         set { self.changeDetails { $0.originalSerializer = newValue } }
     }
 
     /// Encodes a variant for the disk, or `nil` for the loader's encoder; its name is a part of the flight.
-    public var variantEncoder: CustomFunction<LoaderActor.Configuration.VariantEncoder>? {
+    public var variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>? {
         get { self.storage.fields.details?.variantEncoder }
         set { self.changeDetails { $0.variantEncoder = newValue } }
     }
@@ -274,19 +274,19 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Changes the request to the origin, instead of the loader's modifier; its name is a part of the source's key.
-    public var requestModifier: CustomFunction<RequestModifier>? {
+    public var requestModifier: Named<RequestModifier>? {
         get { self.storage.fields.details?.requestModifier }
         set { self.changeDetails(changesKeys: true) { $0.requestModifier = newValue } }
     }
 
     /// Changes the response of the origin, instead of the loader's modifier; its name is a part of the source's key.
-    public var responseModifier: CustomFunction<ResponseModifier>? {
+    public var responseModifier: Named<ResponseModifier>? {
         get { self.storage.fields.details?.responseModifier }
         set { self.changeDetails(changesKeys: true) { $0.responseModifier = newValue } }
     }
 
     /// Decrypts the body, instead of the loader's decryptor; its name is a part of the source's key.
-    public var decryptor: CustomFunction<Decryptor>? {
+    public var decryptor: Named<Decryptor>? {
         get { self.storage.fields.details?.decryptor }
         set { self.changeDetails(changesKeys: true) { $0.decryptor = newValue } }
     }
@@ -453,8 +453,8 @@ extension ImageRequest {
         var cacheKey: String?
         var thumbnail: Resize?
         var scaleDownLimit: Int?
-        var coder: CustomCoder?
-        var fetcher: CustomFetcher?
+        var coder: Named<any ImageCoder>?
+        var fetcher: Named<any ImageFetching>?
         var options: LoadOptions
         var originalCaching: CacheUse
         var variantCaching: CacheUse
@@ -513,8 +513,8 @@ extension ImageRequest {
         var scale: Double?
         var lifetime: Duration?
         var extra: [String: String] = [:]
-        var originalSerializer: CustomFunction<OriginalSerializer>?
-        var variantEncoder: CustomFunction<LoaderActor.Configuration.VariantEncoder>?
+        var originalSerializer: Named<OriginalSerializer>?
+        var variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>?
         var credentials: Credentials?
         var cookies: CookiePolicy?
         var networkPolicy: NetworkPolicy?
@@ -522,9 +522,9 @@ extension ImageRequest {
         var timeouts = LoadTimeouts()
         var retryPolicy: RetryPolicy?
         var decodingLimits: DecodingLimits?
-        var requestModifier: CustomFunction<RequestModifier>?
-        var responseModifier: CustomFunction<ResponseModifier>?
-        var decryptor: CustomFunction<Decryptor>?
+        var requestModifier: Named<RequestModifier>?
+        var responseModifier: Named<ResponseModifier>?
+        var decryptor: Named<Decryptor>?
         var alternatives: [ImageRequest] = []
         var fallback: FallbackPicture?
     }

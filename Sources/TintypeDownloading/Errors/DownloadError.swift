@@ -44,62 +44,62 @@ public struct DownloadError: TintypeError {
 
 extension TintypeErrorCode {
     /// The URL can't be requested.
-    public static let invalidURL = TintypeErrorCode("invalidURL")
+    public static let invalidURL = TintypeErrorCode("invalidURL", .request)
     /// A header field of the request, or what becomes one, has a character that would break the request.
-    public static let invalidHeader = TintypeErrorCode("invalidHeader")
+    public static let invalidHeader = TintypeErrorCode("invalidHeader", .request)
     /// The URL's scheme is not `http`, `https`, `file` or `data`.
-    public static let unsupportedScheme = TintypeErrorCode("unsupportedScheme")
+    public static let unsupportedScheme = TintypeErrorCode("unsupportedScheme", .request)
     /// The name of the host has no address.
-    public static let hostNotFound = TintypeErrorCode("hostNotFound")
+    public static let hostNotFound = TintypeErrorCode("hostNotFound", .origin)
     /// The host does not accept connections.
-    public static let cannotConnect = TintypeErrorCode("cannotConnect")
+    public static let cannotConnect = TintypeErrorCode("cannotConnect", .origin)
     /// The proxy refused to connect to the host, or wants other credentials; another try would end like this one.
-    public static let proxyRefused = TintypeErrorCode("proxyRefused")
+    public static let proxyRefused = TintypeErrorCode("proxyRefused", .origin)
     /// The TLS handshake failed or the certificate can't be verified.
-    public static let tlsFailed = TintypeErrorCode("tlsFailed")
+    public static let tlsFailed = TintypeErrorCode("tlsFailed", .origin)
     /// Connecting, the first byte, a pause or the whole transfer took too long: see the timeouts of
     /// ``DownloadActor/Configuration``.
-    public static let timedOut = TintypeErrorCode("timedOut")
+    public static let timedOut = TintypeErrorCode("timedOut", .origin, httpStatus: 504)
     /// The connection broke before the response was complete.
-    public static let connectionLost = TintypeErrorCode("connectionLost")
+    public static let connectionLost = TintypeErrorCode("connectionLost", .origin)
     /// The request does not accept the status.
     ///
     /// By default it accepts 200 to 299.
-    public static let badStatus = TintypeErrorCode("badStatus")
+    public static let badStatus = TintypeErrorCode("badStatus", .origin)
     /// The server redirects more often than ``DownloadActor/Configuration/maximumRedirects``.
-    public static let tooManyRedirects = TintypeErrorCode("tooManyRedirects")
+    public static let tooManyRedirects = TintypeErrorCode("tooManyRedirects", .origin)
     /// The server redirects to something that is not `http` or `https`.
-    public static let unsafeRedirect = TintypeErrorCode("unsafeRedirect")
+    public static let unsafeRedirect = TintypeErrorCode("unsafeRedirect", .origin)
     /// The response is not HTTP.
-    public static let invalidResponse = TintypeErrorCode("invalidResponse")
+    public static let invalidResponse = TintypeErrorCode("invalidResponse", .origin)
     /// The body has more bytes than ``DownloadActor/Configuration/maximumBodySize``, or than the request allows.
-    public static let bodyTooLarge = TintypeErrorCode("bodyTooLarge")
+    public static let bodyTooLarge = TintypeErrorCode("bodyTooLarge", .overLimit)
     /// The body ended before its declared length.
-    public static let bodyCutShort = TintypeErrorCode("bodyCutShort")
+    public static let bodyCutShort = TintypeErrorCode("bodyCutShort", .origin)
     /// The body has no bytes.
-    public static let emptyBody = TintypeErrorCode("emptyBody")
+    public static let emptyBody = TintypeErrorCode("emptyBody", .origin)
     /// The body arrives more slowly than ``DownloadActor/Configuration/minimumSpeed``.
-    public static let tooSlow = TintypeErrorCode("tooSlow")
+    public static let tooSlow = TintypeErrorCode("tooSlow", .origin, httpStatus: 504)
     /// The request does not accept the `Content-Type`.
-    public static let unacceptableContentType = TintypeErrorCode("unacceptableContentType")
+    public static let unacceptableContentType = TintypeErrorCode("unacceptableContentType", .notAnImage)
     /// A hook of the downloader refused the request or the response; the underlying error says why.
-    public static let refused = TintypeErrorCode("refused")
+    public static let refused = TintypeErrorCode("refused", .refused)
     /// A hook of the downloader could not decrypt the body; the underlying error says why.
-    public static let decryptionFailed = TintypeErrorCode("decryptionFailed")
+    public static let decryptionFailed = TintypeErrorCode("decryptionFailed", .origin)
     /// There is no such file.
-    public static let fileNotFound = TintypeErrorCode("fileNotFound")
+    public static let fileNotFound = TintypeErrorCode("fileNotFound", .origin, httpStatus: 404)
     /// The file can't be read, or is no ordinary file.
-    public static let fileUnreadable = TintypeErrorCode("fileUnreadable")
+    public static let fileUnreadable = TintypeErrorCode("fileUnreadable", .origin)
     /// The policy does not allow the URL's scheme.
-    public static let schemeNotAllowed = TintypeErrorCode("schemeNotAllowed")
+    public static let schemeNotAllowed = TintypeErrorCode("schemeNotAllowed", .refused)
     /// The URL holds a user or a password, which the policy does not allow.
-    public static let userInformationInURL = TintypeErrorCode("userInformationInURL")
+    public static let userInformationInURL = TintypeErrorCode("userInformationInURL", .refused)
     /// The URL's host is not written in a way that every reader reads alike.
-    public static let malformedHost = TintypeErrorCode("malformedHost")
+    public static let malformedHost = TintypeErrorCode("malformedHost", .refused)
     /// The policy does not allow the port.
-    public static let portNotAllowed = TintypeErrorCode("portNotAllowed")
+    public static let portNotAllowed = TintypeErrorCode("portNotAllowed", .refused)
     /// The policy does not allow the host.
-    public static let hostNotAllowed = TintypeErrorCode("hostNotAllowed")
+    public static let hostNotAllowed = TintypeErrorCode("hostNotAllowed", .refused)
     /// The policy denies every address of the host.
-    public static let addressNotAllowed = TintypeErrorCode("addressNotAllowed")
+    public static let addressNotAllowed = TintypeErrorCode("addressNotAllowed", .refused, httpStatus: 502)
 }

@@ -285,7 +285,7 @@ import TintypeConcurrency
         _ = try await fixture.makeLoader().data(for: request)
         var reload = request
         reload.cachePolicy = .reload
-        reload.originalSerializer = CustomFunction(name: "fails") { _, _ in throw TestSupportError("no") }
+        reload.originalSerializer = Named("fails") { _, _ in throw TestSupportError("no") }
         #expect(try await fixture.makeLoader().dataResponse(for: reload).storeError?.code == .cacheFailed)
         let later = try await fixture.makeLoader().dataResponse(for: request)
         #expect(
@@ -326,7 +326,7 @@ import TintypeConcurrency
         let (isStoring, hasLeft) = (Gate(), Gate())
         var reload = request
         reload.cachePolicy = .reload
-        reload.originalSerializer = CustomFunction(name: "slow") { data, _ in
+        reload.originalSerializer = Named("slow") { data, _ in
             await isStoring.open()
             await hasLeft.wait()
             return data

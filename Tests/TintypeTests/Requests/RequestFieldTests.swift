@@ -27,17 +27,17 @@ import Testing
         Field("url", .sourceKey) { $0.url.append(path: "b") },
         Field("headers", .sourceKey) { $0.headers["X"] = "1" },
         Field("cacheKey", .sourceKey) { $0.cacheKey = "a" },
-        Field("fetcher", .sourceKey) { $0.fetcher = CustomFetcher(name: "a", fetcher: ScriptedOrigin()) },
+        Field("fetcher", .sourceKey) { $0.fetcher = Named("a", ScriptedOrigin()) },
         Field("credentials", .sourceKey) { $0.credentials = .basic(user: "a", password: "b") },
         Field("cookies", .sourceKey) { $0.cookies = .jar(CookieJar()) },
         Field("requestModifier", .sourceKey) { request in
-            request.requestModifier = CustomFunction(name: "a") { download, _ in download }
+            request.requestModifier = Named("a") { download, _ in download }
         },
         Field("responseModifier", .sourceKey) { request in
-            request.responseModifier = CustomFunction(name: "a") { response, _ in response }
+            request.responseModifier = Named("a") { response, _ in response }
         },
         Field("decryptor", .sourceKey) { request in
-            request.decryptor = CustomFunction(name: "a") { body, _, _ in body }
+            request.decryptor = Named("a") { body, _, _ in body }
         },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
         Field("options", .pictureKey) { $0.options = .allowTruncated },
@@ -47,7 +47,7 @@ import Testing
         Field("thumbnail", .pictureKey) { $0.thumbnail = .fit(width: 1, height: 1) },
         Field("transforms", .pictureKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
         Field("scaleDownLimit", .pictureKey) { $0.scaleDownLimit = 1_000 },
-        Field("coder", .pictureKey) { $0.coder = CustomCoder(name: "a", coder: PNGCoder()) },
+        Field("coder", .pictureKey) { $0.coder = Named("a", PNGCoder()) },
         Field("scale", .pictureKey) { $0.scale = 2 },
         Field("originalCaching", .flight) { $0.originalCaching = .none },
         Field("originalCaching", .nothing) { $0.originalCaching.store = .none },
@@ -63,10 +63,10 @@ import Testing
         Field("lifetime", .flight) { $0.lifetime = .seconds(1) },
         Field("extra", .flight) { $0.extra = ["a": "b"] },
         Field("originalSerializer", .flight) { request in
-            request.originalSerializer = CustomFunction(name: "a") { body, _ in body }
+            request.originalSerializer = Named("a") { body, _ in body }
         },
         Field("variantEncoder", .pictureFlight) { request in
-            request.variantEncoder = CustomFunction(name: "a") { _, _ in nil }
+            request.variantEncoder = Named("a") { _, _ in nil }
         },
         Field("alternatives", .nothing) { $0.alternatives = [ImageRequest(url: URL(filePath: "/a"))] },
         Field("fallback", .nothing) { request in

@@ -94,7 +94,7 @@ import TintypeConcurrency
         let url = try #require(URL(string: "s3://bucket/a"))
         var request = ImageRequest(url: url)
         #expect(try await LoaderFixture(origin: origin).makeLoader().image(for: url).width == 8)
-        request.fetcher = CustomFetcher(name: "s3", fetcher: origin)
+        request.fetcher = Named("s3", origin)
         #expect(try await LoaderFixture().makeLoader().image(for: request).width == 8)
     }
 
@@ -234,7 +234,7 @@ import TintypeConcurrency
         _ = try await loader.image(for: self.request())
         _ = try await loader.image(
             for: self.request {
-                $0.requestModifier = CustomFunction(name: "own") { download, request in
+                $0.requestModifier = Named("own") { download, request in
                     var download = download
                     download.headers["X-Side"] = "\(request.thumbnail?.width ?? 0)"
                     return download
@@ -252,7 +252,7 @@ import TintypeConcurrency
         let plain = try Array(Fixtures.data("kodak-3.png"))
         let secret = plain.map { $0 ^ 0x5A }
         self.origin.script("/a", .pieces([Array(secret.prefix(100_000)), Array(secret.dropFirst(100_000))]))
-        let decryptor = CustomFunction<ImageRequest.Decryptor>(name: "xor") { body, _, request in
+        let decryptor = Named<ImageRequest.Decryptor>("xor") { body, _, request in
             Data(body.map { $0 ^ (request.headers["X-Key"] == "5A" ? 0x5A : 0) })
         }
         let request = self.request {
@@ -301,7 +301,7 @@ import TintypeConcurrency
         for (code, change) in changes {
             let request = self.request {
                 $0.bodyLimit = 10_000
-                $0.responseModifier = CustomFunction(name: "\(code)", function: change)
+                $0.responseModifier = Named("\(code)", change)
             }
             #expect(try await self.code { try await loader.image(for: request) } == code)
         }
@@ -309,7 +309,7 @@ import TintypeConcurrency
         let count = self.origin.requestCount(for: "/a")
         #expect(try await self.code { try await refusing.image(for: self.request()) } == .refused)
         let failing = self.request {
-            $0.decryptor = CustomFunction(name: "no") { _, _, _ in throw TestSupportError("no") }
+            $0.decryptor = Named("no") { _, _, _ in throw TestSupportError("no") }
         }
         #expect(try await self.code { try await loader.image(for: failing) } == .decryptionFailed)
         #expect(self.origin.requestCount(for: "/a") == count + 1)
@@ -413,7 +413,7 @@ import TintypeConcurrency
 
     @Test func `the disk has exactly the bytes that a serializer made`() async throws {
         let stored = Data(try makePNG(width: 5))
-        let serializer = CustomFunction<ImageRequest.OriginalSerializer>(name: "smaller") { body, request in
+        let serializer = Named<ImageRequest.OriginalSerializer>("smaller") { body, request in
             #expect(body.count > 8 && request.url.lastPathComponent == "a")
             return stored
         }
@@ -431,12 +431,12 @@ import TintypeConcurrency
 
     @Test func `a serializer may keep nothing, or fail, and the load goes on`() async throws {
         let loader = self.fixture.makeLoader()
-        let none = self.request { $0.originalSerializer = CustomFunction(name: "none") { _, _ in nil } }
+        let none = self.request { $0.originalSerializer = Named("none") { _, _ in nil } }
         #expect(try await loader.response(for: none).storeError == nil)
         #expect(await !loader.cache.contains(none.sourceKey, in: .disk))
         var failing = none
         failing.cachePolicy = .reload
-        failing.originalSerializer = CustomFunction(name: "failing") { _, _ in throw TestSupportError("no") }
+        failing.originalSerializer = Named("failing") { _, _ in throw TestSupportError("no") }
         #expect(try await loader.response(for: failing).storeError?.code == .cacheFailed)
     }
 
@@ -446,7 +446,7 @@ import TintypeConcurrency
         let request = self.request {
             $0.thumbnail = .fit(width: 4, height: 4)
             $0.variantCaching = .all
-            $0.variantEncoder = CustomFunction(name: "own") { image, request in
+            $0.variantEncoder = Named("own") { image, request in
                 #expect(image.width == 4 && request.thumbnail?.width == 4)
                 return bytes
             }

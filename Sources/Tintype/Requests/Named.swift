@@ -1,0 +1,65 @@
+public import FoundationEssentials
+import TintypeCoding
+public import TintypeDownloading
+import TintypeImage
+
+/// A part of the program that one request brings along, such as a coder, a fetcher or a function.
+///
+/// Two values with the same name are equal. Cache keys and flights contain the name, so values that make different bytes or
+/// images need different names.
+///
+/// ```swift
+/// request.coder = Named("sepia", SepiaCoder())
+/// request.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
+/// ```
+public struct Named<Value: Sendable>: Sendable, Hashable {
+    /// The name of the value.
+    public let name: String
+    /// The value.
+    public let value: Value
+
+    /// Names a value.
+    public init(_ name: String, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+
+    public static func == (left: Named, right: Named) -> Bool { left.name == right.name }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.name)
+    }
+}
+
+extension CoderRegistry {
+    /// Returns the formats of the coder of a request and of the registered ones.
+    func formats(for request: ImageRequest) -> [ImageFormat] {
+        let added = request.coder?.value.decodableFormats.filter { !$0.isKnown } ?? []
+        return added.sorted { $0.name < $1.name } + self.ownFormats
+    }
+}
+
+extension ImageRequest {
+    /// Changes the request to the origin, or refuses it by throwing.
+    ///
+    /// It may wait. It runs once for each flight, whatever the fetcher, and again if the flight has to ask the origin
+    /// once more. It does not change the key under which the bytes are stored.
+    public typealias RequestModifier =
+        @Sendable (_ download: DownloadRequest, _ request: ImageRequest) async throws -> DownloadRequest
+    /// Changes a whole response after decryption, or refuses it by throwing.
+    ///
+    /// The loader checks the status and the body size of the result like those of an origin's response. The function
+    /// does not receive a 304.
+    public typealias ResponseModifier =
+        @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse
+    /// Decrypts a body.
+    ///
+    /// A load with a decryptor has no previews.
+    public typealias Decryptor =
+        @Sendable (_ body: Data, _ response: DownloadResponse, _ request: ImageRequest) async throws -> Data
+    /// Returns the bytes of the original to store on disk, or `nil` to store none.
+    ///
+    /// Later loads use them as the original. The first load returns the bytes of the origin, and waits for this
+    /// function. If it throws, the store fails, and the load succeeds.
+    public typealias OriginalSerializer = @Sendable (_ body: Data, _ request: ImageRequest) async throws -> Data?
+}
