@@ -16,7 +16,7 @@ FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF Fu
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -36,6 +36,7 @@ help:
 	@echo '               storms of reloads, for 300 s, none of which may leave an older image;'
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
+	@echo "make readme    build and run the README's first program"
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer, and the torture of the'
 	@echo '               loader under the first'
@@ -113,6 +114,10 @@ smoke-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread \
 	    --filter $(PURE_SUITES)
+
+readme:
+	@.ci/setup build
+	@.ci/readme
 
 smoke: smoke-release smoke-thread
 

@@ -109,12 +109,12 @@ func cached(_ data: Data, _ request: ImageRequest, _ loader: LoaderActor) async 
 
 func hooked(_ request: ImageRequest) {
     var request = request
-    request.requestModifier = CustomFunction(name: "token") { download, request in
+    request.requestModifier = Named("token") { download, request in
         var download = download
         download.headers["X-Token"] = try await token(for: request.url)
         return download
     }
-    request.decryptor = CustomFunction(name: "key 7") { body, response, request in try decrypt(body) }
+    request.decryptor = Named("key 7") { body, response, request in try decrypt(body) }
 }
 
 struct BucketFetcher: ImageFetching {
@@ -130,7 +130,7 @@ func fetched(_ bucket: any Bucket, _ request: ImageRequest) -> LoaderActor {
     var request = request
     var configuration = LoaderActor.Configuration()
     configuration.fetcher = BucketFetcher(bucket: bucket)
-    request.fetcher = CustomFetcher(name: "bucket", fetcher: BucketFetcher(bucket: bucket))
+    request.fetcher = Named("bucket", BucketFetcher(bucket: bucket))
     return LoaderActor(configuration: configuration)
 }
 
