@@ -43,7 +43,7 @@ public struct ImageResponse: Sendable {
     public internal(set) var data: Data?
     /// The reason why the bytes are not on disk, if the request waited for the store.
     public internal(set) var storeError: LoadError?
-    /// The result of the revalidation; `nil` if the cached image was fresh, or if there was none.
+    /// The result of the revalidation; `nil` if the cached image was fresh or missing.
     public let revalidation: Revalidation?
     /// The index in ``ImageRequest/alternatives`` of the request that gave the image; `nil` if the request itself or its
     /// fallback did.

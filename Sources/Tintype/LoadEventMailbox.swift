@@ -15,7 +15,7 @@ final class LoadEventMailbox: Sendable {
         var isOver = false
         var reader: Reader?
 
-        /// Returns the next event, or `nil` if there is none yet.
+        /// Returns the next event, or `nil` if it has not arrived yet.
         mutating func take() -> Result<LoadEvent?, any Error>? {
             if let cached = self.cached.take() { return .success(.cached(cached)) }
             if let progress = self.progress.take() { return .success(.progress(progress)) }

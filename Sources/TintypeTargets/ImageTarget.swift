@@ -136,7 +136,7 @@ public struct TargetOptions: Sendable {
     public enum TransitionUse: Sendable, Hashable {
         /// No loads.
         case never
-        /// All loads, except those of images in memory, which are there at once.
+        /// All loads, except of images in memory, which appear at once.
         case unlessInMemory
         /// All loads.
         case always
@@ -153,7 +153,7 @@ public struct TargetOptions: Sendable {
     /// If false, the caller gets the image from ``TargetLoad/response`` and sets it. The loader still sets placeholders and
     /// failure images.
     public var setsPicture: Bool
-    /// The loads whose final image appears with a transition; by default all, except those of images in memory.
+    /// The loads whose final image appears with a transition; by default all, except for images in memory.
     public var transitionUse: TransitionUse
 
     /// Creates options, by default without placeholder and failure image.

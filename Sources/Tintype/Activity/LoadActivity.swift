@@ -47,7 +47,7 @@ public struct LoadActivity: Sendable {
         case cancelled
     }
 
-    /// The number of the load; 0 if there is none.
+    /// The number of the load; 0 without a load.
     public let loadID: UInt64
     /// The product.
     public let product: Product
@@ -200,7 +200,7 @@ final class ActivityQueue: Sendable {
         }
     }
 
-    /// Takes the events one by one until there are none, unless the load has not begun, or another thread takes them.
+    /// Takes all events, one by one, unless the load has not begun or another thread takes them.
     func takeEach(_ body: (LoadActivity) -> Void) {
         let isFirst = self.state.withLock { state in
             guard state.hasBegun, !state.isTaken else { return false }

@@ -49,7 +49,7 @@ public struct EncodedResponse: Sendable {
     /// The durations of the parts of the load.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
-    // MARK: What the metadata of an entry says besides
+    // MARK: Additional fields of the metadata
 
     private static let mediaTypeName = "encoded-type"
     private static let tagName = "encoded-tag"
@@ -89,7 +89,7 @@ public struct EncodedResponse: Sendable {
 /// "max-age=\(max(0, Int((response.freshnessLifetime - response.age()) / .seconds(1))))"
 /// ```
 extension EntryMetadata {
-    /// The lifetime of the origin's response (RFC 9111, 4.2.1) within the loader's bounds; zero if it has none, or if
+    /// The lifetime of the origin's response (RFC 9111, 4.2.1) within the loader's bounds; zero without one, or if
     /// there is no response.
     public var freshnessLifetime: Duration {
         // A century is for ever; a longer time would not fit.

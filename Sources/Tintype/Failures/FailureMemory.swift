@@ -61,7 +61,7 @@ final class FailureMemory: Sendable {
         let end: Date
         /// Its share of the limit.
         let weight: Int
-        /// The number of the failure among those of its key: older places in the queue are outdated.
+        /// The number of the failure among the failures of its key: older places in the queue are outdated.
         let number: UInt64
     }
 
@@ -72,7 +72,7 @@ final class FailureMemory: Sendable {
         var head = 0
         var weight = 0
         var lastNumber: UInt64 = 0
-        /// The number of failures at which those that are over are forgotten.
+        /// The number of failures at which the memory forgets expired ones.
         var sweepCount = State.minimumSweepCount
 
         static let minimumSweepCount = 256

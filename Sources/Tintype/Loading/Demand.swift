@@ -1,7 +1,7 @@
 import TintypeCaching
 import TintypeDownloading
 
-/// What a waiter asks for in addition to the product.
+/// The extras that a waiter asks for in addition to the product.
 ///
 /// The demand of a flight is the union of its waiters' demands.
 struct Demand: Hashable, Sendable {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 
-/// The functions of the program that a load calls: those of the loader and of the request.
+/// The functions of the program that a load calls, from the configuration and from the request.
 final class LoadHooks: Sendable {
     private let keyFilter: LoaderActor.Configuration.KeyFilter?
     private let credentials: Credentials?
@@ -81,7 +81,7 @@ final class LoadHooks: Sendable {
         return try await serialize(body, request)
     }
 
-    /// Returns the hooks for a download; `nil` if there are none.
+    /// Returns the hooks for a download; `nil` without any.
     func downloadHooks(of request: ImageRequest) -> DownloadHooks? {
         let modifyRequest = request.requestModifier?.value ?? self.requestModifier
         let modifyResponse = request.responseModifier?.value ?? self.responseModifier

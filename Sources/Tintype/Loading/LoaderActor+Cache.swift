@@ -183,7 +183,7 @@ extension LoaderActor {
     /// A request for a variant gets the variant's own file, in the encoding that the cache chose. The metadata has the
     /// format, the media type and the size of that file. The call loads nothing, and ignores freshness.
     ///
-    /// - Returns: The file; `nil` if the disk has none.
+    /// - Returns: The file; `nil` if it is not on disk.
     /// - Throws: `LoadError` if the request makes no sense; `CancellationError` when the task is cancelled.
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
         let request = try await self.admitted(request)
@@ -200,7 +200,7 @@ extension LoaderActor {
         return try await self.services.sources.file(selectedBy: request)
     }
 
-    /// Forgets the failures of a source: those of its bytes and of all images.
+    /// Forgets the failures of a source, of its bytes and of all images.
     private nonisolated func forgetFailures(of request: ImageRequest) {
         for failures in [self.services.failures, self.services.undecodable] {
             failures.forgetFamily(of: request.sourceKey)

@@ -91,7 +91,7 @@ extension LoaderActor {
         /// Loads the bodies that the cache does not have, for requests without a fetcher; `nil`, the default, downloads them
         /// as ``downloads`` says.
         ///
-        /// It receives all URLs, also those of files.
+        /// It receives all URLs, also `file:` URLs.
         public var fetcher: (any ImageFetching)?
         /// The settings of downloads.
         ///

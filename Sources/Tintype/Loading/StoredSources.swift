@@ -101,7 +101,7 @@ struct StoredSources: Sendable {
     ///
     /// It counts in no budget.
     ///
-    /// A load that asks the origin first reads its entry after the answer, so it has none here.
+    /// Returns `nil` for a load that asks the origin first, because it reads its entry after the answer.
     func readyEntry(for request: ImageRequest) -> StoredSource? {
         let plan = self.rules.plan(for: request)
         guard plan.bytes.query.contains(.disk), plan.policy != .revalidate else { return nil }

@@ -107,7 +107,7 @@ struct CanonicalURL {
         return true
     }
 
-    /// Where the path begins behind an authority that normalising would leave as it is.
+    /// The start of the path if normalising would leave the authority as it is; otherwise `nil`.
     private static func endOfCanonicalAuthority(_ text: Span<UInt8>, from start: Int, isSecure: Bool) -> Int? {
         var index = start
         var colon: Int?

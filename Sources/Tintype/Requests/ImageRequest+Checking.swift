@@ -8,7 +8,7 @@ extension ImageRequest.Fields {
     /// Throws if the request makes no sense.
     ///
     /// - Parameters:
-    ///   - scheme: That of the URL.
+    ///   - scheme: The scheme of the URL.
     ///   - fetchesAnyScheme: Whether there is a fetcher that may know other schemes than the downloader.
     /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
     func check(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {
@@ -44,7 +44,7 @@ extension ImageRequest.Fields {
         }
     }
 
-    /// Refuses a URL of HTTP whose host is missing: no fetcher knows where that is.
+    /// Refuses a URL of HTTP whose host is missing: no fetcher can find its origin.
     private func checkHost() throws(LoadError) {
         let text = self.url.absoluteString
         let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst()

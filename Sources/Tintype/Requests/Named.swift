@@ -48,7 +48,7 @@ extension ImageRequest {
         @Sendable (_ download: DownloadRequest, _ request: ImageRequest) async throws -> DownloadRequest
     /// Changes a whole response after decryption, or refuses it by throwing.
     ///
-    /// The loader checks the status and the body size of the result like those of an origin's response. The function
+    /// The loader checks the status and the body size of the result as for a response of an origin. The function
     /// does not receive a 304.
     public typealias ResponseModifier =
         @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse

@@ -55,7 +55,7 @@ enum RequestKeys {
 
     /// Returns the key by HTTP's rules: the URL, and every field that may identify the user.
     ///
-    /// The response's `Vary` tells the values of the other fields apart: those that state a preference, and those in
+    /// The response's `Vary` tells the values of the other fields apart: preferences, and the fields in
     /// `neutral` (in lower case). Several fields of a name are one list (RFC 9110, 5.3).
     static func resource(_ request: ImageRequest.Fields, neutral: Set<String>) -> CacheKey {
         var selecting = HeaderFields()
@@ -93,7 +93,7 @@ enum RequestKeys {
         return making.isEmpty ? source : source.derived(making)
     }
 
-    /// Returns the key of previews of `picture`, which no load of that image finds.
+    /// Returns the key of previews, which no load of the image itself finds.
     static func preview(of picture: CacheKey) -> CacheKey {
         picture.derived("|preview")
     }
