@@ -12,133 +12,145 @@ let package = Package(
     targets: [
         // Ground: one target per C library.
         .systemLibrary(
-            name: "CCurl",
-            path: "Sources/CLibraries/CCurl",
+            name: "CTintypeCurl",
+            path: "Sources/CLibraries/CTintypeCurl",
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
         .systemLibrary(
-            name: "CLibJPEG",
-            path: "Sources/CLibraries/CLibJPEG",
+            name: "CTintypeLibJPEG",
+            path: "Sources/CLibraries/CTintypeLibJPEG",
             pkgConfig: "libjpeg",
             providers: [.apt(["libjpeg-dev"])]
         ),
         .systemLibrary(
-            name: "CTurboJPEG",
-            path: "Sources/CLibraries/CTurboJPEG",
+            name: "CTintypeTurboJPEG",
+            path: "Sources/CLibraries/CTintypeTurboJPEG",
             pkgConfig: "libturbojpeg",
             providers: [.apt(["libturbojpeg0-dev"])]
         ),
         .systemLibrary(
-            name: "CSPNG",
-            path: "Sources/CLibraries/CSPNG",
+            name: "CTintypeSPNG",
+            path: "Tests/CTintypeSPNG",
             pkgConfig: "spng",
             providers: [.apt(["libspng-dev"])]
         ),
         .systemLibrary(
-            name: "CDeflate",
-            path: "Sources/CLibraries/CDeflate",
+            name: "CTintypeDeflate",
+            path: "Sources/CLibraries/CTintypeDeflate",
             pkgConfig: "libdeflate",
             providers: [.apt(["libdeflate-dev"])]
         ),
         .systemLibrary(
-            name: "CZlib",
-            path: "Sources/CLibraries/CZlib",
+            name: "CTintypeZlib",
+            path: "Sources/CLibraries/CTintypeZlib",
             pkgConfig: "zlib",
             providers: [.apt(["zlib1g-dev"])]
         ),
         .systemLibrary(
-            name: "CBrotli",
-            path: "Sources/CLibraries/CBrotli",
+            name: "CTintypeBrotli",
+            path: "Sources/CLibraries/CTintypeBrotli",
             pkgConfig: "libbrotlidec",
             providers: [.apt(["libbrotli-dev"])]
         ),
         .systemLibrary(
-            name: "CZstd",
-            path: "Sources/CLibraries/CZstd",
+            name: "CTintypeZstd",
+            path: "Sources/CLibraries/CTintypeZstd",
             pkgConfig: "libzstd",
             providers: [.apt(["libzstd-dev"])]
         ),
         .systemLibrary(
-            name: "CWebP",
-            path: "Sources/CLibraries/CWebP",
+            name: "CTintypeWebP",
+            path: "Sources/CLibraries/CTintypeWebP",
             pkgConfig: "libwebp",
             providers: [.apt(["libwebp-dev"])]
         ),
         .systemLibrary(
-            name: "CCrypto",
-            path: "Sources/CLibraries/CCrypto",
+            name: "CTintypeCrypto",
+            path: "Sources/CLibraries/CTintypeCrypto",
             pkgConfig: "libcrypto",
             providers: [.apt(["libssl-dev"])]
         ),
         .systemLibrary(
-            name: "CXXHash",
-            path: "Sources/CLibraries/CXXHash",
+            name: "CTintypeXXHash",
+            path: "Sources/CLibraries/CTintypeXXHash",
             pkgConfig: "libxxhash",
             providers: [.apt(["libxxhash-dev"])]
         ),
         .systemLibrary(
-            name: "CLCMS2",
-            path: "Sources/CLibraries/CLCMS2",
+            name: "CTintypeLCMS2",
+            path: "Sources/CLibraries/CTintypeLCMS2",
             pkgConfig: "lcms2",
             providers: [.apt(["liblcms2-dev"])]
         ),
         // libjpeg reports errors by longjmp; this catches them before they reach Swift.
         .target(
-            name: "CJPEG",
-            dependencies: ["CLibJPEG"],
-            path: "Sources/CLibraries/CJPEG",
+            name: "CTintypeJPEG",
+            dependencies: ["CTintypeLibJPEG"],
+            path: "Sources/CLibraries/CTintypeJPEG",
             cSettings: [.define("_GNU_SOURCE")]
         ),
-        .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
-        .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
+        .target(name: "CTintypeShims", path: "Sources/CLibraries/CTintypeShims", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CTintypePNGFilters", path: "Sources/CLibraries/CTintypePNGFilters"),
         .systemLibrary(
-            name: "CISAL",
-            path: "Sources/CLibraries/CISAL",
+            name: "CTintypeISAL",
+            path: "Sources/CLibraries/CTintypeISAL",
             pkgConfig: "libisal",
             providers: [.apt(["libisal-dev"])]
         ),
         // Codes of GIF, written and read.
-        .target(name: "CGIF", path: "Sources/CLibraries/CGIF"),
-        .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
-        .target(name: "CPNGDeflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CPNGDeflate"),
+        .target(name: "CTintypeGIF", path: "Sources/CLibraries/CTintypeGIF"),
+        .target(name: "CTintypeInflate", dependencies: ["CTintypeISAL"], path: "Sources/CLibraries/CTintypeInflate"),
+        .target(
+            name: "CTintypePNGDeflate",
+            dependencies: ["CTintypeISAL"],
+            path: "Sources/CLibraries/CTintypePNGDeflate"
+        ),
         // Loops over pixels, compiled for several generations of processors.
-        .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
+        .target(name: "CTintypePixelKernels", path: "Sources/CLibraries/CTintypePixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
-        .target(name: "CWebPSteps", dependencies: ["CWebP"], path: "Sources/CLibraries/CWebPSteps"),
+        .target(
+            name: "CTintypeWebPSteps",
+            dependencies: ["CTintypeWebP"],
+            path: "Sources/CLibraries/CTintypeWebPSteps"
+        ),
 
         // The errors that all modules have in common.
         .target(name: "TintypeErrors"),
 
         // Floor 1
-        .target(name: "TintypeImage", dependencies: ["TintypeErrors", "CPixelKernels", "CShims"]),
-        .target(name: "TintypeConcurrency", dependencies: ["TintypeErrors", "CShims"]),
-        .target(name: "TintypeHTTP", dependencies: ["CCrypto"]),
+        .target(name: "TintypeImage", dependencies: ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
+        .target(name: "TintypeConcurrency", dependencies: ["TintypeErrors", "CTintypeShims"]),
+        .target(name: "TintypeHTTP", dependencies: ["CTintypeCrypto"]),
 
         // Floor 2
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CGIF",
-                "CInflate",
-                "CPNGDeflate", "CPNGFilters", "CPixelKernels", "CWebP", "CWebPSteps", "CLCMS2",
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CTintypeJPEG", "CTintypeTurboJPEG",
+                "CTintypeDeflate", "CTintypeGIF",
+                "CTintypeInflate",
+                "CTintypePNGDeflate", "CTintypePNGFilters", "CTintypePixelKernels", "CTintypeWebP", "CTintypeWebPSteps",
+                "CTintypeLCMS2",
             ]
         ),
         .target(
             name: "TintypeTransforms",
-            dependencies: ["TintypeErrors", "TintypeImage", "CCrypto", "CPixelKernels"]
+            dependencies: ["TintypeErrors", "TintypeImage", "CTintypeCrypto", "CTintypePixelKernels"]
         ),
         .target(
             name: "TintypeCaching",
             dependencies: [
-                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash",
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CTintypeCrypto", "CTintypeShims",
+                "CTintypeXXHash",
             ]
         ),
         .target(
             name: "TintypeDownloading",
             dependencies: [
-                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli",
-                "CZstd",
+                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CTintypeCurl", "CTintypeCrypto", "CTintypeShims",
+                "CTintypeZlib", "CTintypeBrotli",
+                "CTintypeZstd",
             ]
         ),
 
@@ -167,55 +179,55 @@ let package = Package(
         // Floor 6
         .executableTarget(
             name: "TintypeCommand",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "CDeflate", "CShims"]
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
         ),
 
         // Benchmarks
-        .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
+        .target(name: "CTintypeAllocationCounter", path: "Benchmarks/CTintypeAllocationCounter"),
         .target(
-            name: "CCodecLoops",
-            dependencies: ["CLibJPEG", "CTurboJPEG", "CWebP"],
-            path: "Benchmarks/CCodecLoops"
+            name: "CTintypeCodecLoops",
+            dependencies: ["CTintypeLibJPEG", "CTintypeTurboJPEG", "CTintypeWebP"],
+            path: "Benchmarks/CTintypeCodecLoops"
         ),
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
                 "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
                 "TintypeImage", "TintypeRendering", "TintypeTransforms",
-                "CAllocationCounter", "CCodecLoops",
+                "CTintypeAllocationCounter", "CTintypeCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
         ),
         .executableTarget(
             name: "CodecTimes",
-            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport"],
+            dependencies: ["TintypeCoding", "TintypeImage", "TintypeTestSupport"],
             path: "Benchmarks/CodecTimes"
         ),
 
         // Long checks
         .executableTarget(
             name: "CacheTorture",
-            dependencies: ["TintypeCaching", "TestSupport"],
+            dependencies: ["TintypeCaching", "TintypeTestSupport"],
             path: "Benchmarks/CacheTorture"
         ),
         .executableTarget(
             name: "DownloadTorture",
-            dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
+            dependencies: ["TintypeDownloading", "TintypeTestSupport", "CTintypeCurl", "CTintypeShims"],
             path: "Benchmarks/DownloadTorture"
         ),
         .executableTarget(
             name: "LoaderTorture",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "TestSupport"],
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "TintypeTestSupport"],
             path: "Benchmarks/LoaderTorture"
         ),
         .executableTarget(
             name: "CommandTorture",
-            dependencies: ["TestSupport", "TintypeCoding", "TintypeImage"],
+            dependencies: ["TintypeTestSupport", "TintypeCoding", "TintypeImage"],
             path: "Benchmarks/CommandTorture"
         ),
         .executableTarget(
             name: "HostileOrigins",
-            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTestSupport"],
             path: "Benchmarks/HostileOrigins",
             exclude: ["origin.py", "http2_table.py"]
         ),
@@ -223,15 +235,15 @@ let package = Package(
         // Demonstration
         .executableTarget(
             name: "TintypeDemo",
-            dependencies: ["Tintype", "TestSupport"],
+            dependencies: ["Tintype", "TintypeTestSupport"],
             path: "Benchmarks/TintypeDemo"
         ),
 
         // Fuzzers
-        .target(name: "FuzzSupport", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/Support"),
+        .target(name: "TintypeFuzzSupport", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/Support"),
         .executableTarget(
             name: "FuzzGIF",
-            dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
+            dependencies: ["TintypeFuzzSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/GIF"
         ),
         .executableTarget(
@@ -246,82 +258,91 @@ let package = Package(
         ),
         .executableTarget(
             name: "FuzzWebP",
-            dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
+            dependencies: ["TintypeFuzzSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/WebP"
         ),
         .executableTarget(
             name: "FuzzJPEGTransform",
-            dependencies: ["Conformance", "TintypeCoding", "TintypeImage"],
+            dependencies: ["TintypeConformanceSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEGTransform"
         ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
         .executableTarget(
             name: "FuzzTransforms",
-            dependencies: ["FuzzSupport", "TintypeTransforms", "TintypeImage"],
+            dependencies: ["TintypeFuzzSupport", "TintypeTransforms", "TintypeImage"],
             path: "Fuzz/Transforms"
         ),
         .executableTarget(
             name: "SlowFiles",
             dependencies: [
-                "Tintype", "TintypeCoding", "TintypeImage", "TintypeRendering", "TestSupport", "CDeflate", "CShims",
+                "Tintype", "TintypeCoding", "TintypeImage", "TintypeRendering", "TintypeTestSupport", "CTintypeDeflate",
+                "CTintypeShims",
             ],
             path: "Fuzz/SlowFiles"
         ),
 
         // Tests
-        .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),
+        .target(name: "CTintypeAllocationMeter", path: "Tests/CTintypeAllocationMeter"),
         .target(
-            name: "CDescriptorLimit",
-            path: "Tests/CDescriptorLimit",
+            name: "CTintypeDescriptorLimit",
+            path: "Tests/CTintypeDescriptorLimit",
             cSettings: [.define("_GNU_SOURCE")]
         ),
-        // Decodes with CJPEG's entropy decoder in ways that its own functions don't take.
+        // Decodes with CTintypeJPEG's entropy decoder in ways that its own functions don't take.
         .target(
-            name: "CJPEGWays",
-            dependencies: ["CJPEG", "CLibJPEG"],
-            path: "Tests/CJPEGWays",
-            cSettings: [.headerSearchPath("../../Sources/CLibraries/CJPEG")]
+            name: "CTintypeJPEGWays",
+            dependencies: ["CTintypeJPEG", "CTintypeLibJPEG"],
+            path: "Tests/CTintypeJPEGWays",
+            cSettings: [.headerSearchPath("../../Sources/CLibraries/CTintypeJPEG")]
         ),
-        .target(name: "CCoefficients", dependencies: ["CLibJPEG"], path: "Tests/CCoefficients"),
-        .target(name: "CSignals", path: "Tests/CSignals"),
+        .target(name: "CTintypeCoefficients", dependencies: ["CTintypeLibJPEG"], path: "Tests/CTintypeCoefficients"),
+        .target(name: "CTintypeSignals", path: "Tests/CTintypeSignals"),
         .target(
-            name: "TestSupport",
+            name: "TintypeTestSupport",
             dependencies: [
-                "TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CCrypto", "CDescriptorLimit", "CShims",
+                "TintypeConcurrency", "TintypeImage", "CTintypeAllocationMeter", "CTintypeCrypto",
+                "CTintypeDescriptorLimit", "CTintypeShims",
             ],
-            path: "Tests/TestSupport",
+            path: "Tests/TintypeTestSupport",
             exclude: ["Fixtures"]
         ),
-        // Apart from TestSupport, which programs without Swift Testing use as well.
-        .target(name: "TestTraits", dependencies: ["TestSupport", "TintypeConcurrency"], path: "Tests/TestTraits"),
+        // Apart from TintypeTestSupport, which programs without Swift Testing use as well.
         .target(
-            name: "Conformance",
-            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCoefficients", "CCrypto"],
-            path: "Tests/Conformance"
+            name: "TintypeTestTraits",
+            dependencies: ["TintypeTestSupport", "TintypeConcurrency"],
+            path: "Tests/TintypeTestTraits"
+        ),
+        .target(
+            name: "TintypeConformanceSupport",
+            dependencies: [
+                "TintypeCoding", "TintypeImage", "TintypeTestSupport", "CTintypeCoefficients", "CTintypeCrypto",
+            ],
+            path: "Tests/TintypeConformanceSupport"
         ),
         // Encoded images and scripted frames for the tests of coding and of rendering.
         .target(
-            name: "CodingSamples",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport"],
-            path: "Tests/CodingSamples"
+            name: "TintypeCodingSamples",
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport"],
+            path: "Tests/TintypeCodingSamples"
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
+            dependencies: ["TintypeConformanceSupport", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]
         ),
         .executableTarget(
             name: "TintypeConformance",
-            dependencies: ["Conformance"],
+            dependencies: ["TintypeConformanceSupport"],
             path: "Benchmarks/TintypeConformance"
         ),
-        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport", "CShims"]),
-        .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
+        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
+        .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TintypeTestSupport"]),
         .testTarget(name: "TintypeHTTPTests", dependencies: ["TintypeHTTP"]),
         .testTarget(
             name: "TintypeCodingTests",
             dependencies: [
-                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CodingSamples", "Conformance",
-                "CCrypto", "CJPEG", "CJPEGWays", "CSPNG", "CZlib",
+                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport", "TintypeCodingSamples",
+                "TintypeConformanceSupport",
+                "CTintypeCrypto", "CTintypeJPEG", "CTintypeJPEGWays", "CTintypeSPNG", "CTintypeZlib",
             ],
             exclude: ["Crashes"]
         ),
@@ -329,50 +350,53 @@ let package = Package(
             name: "TintypeRenderingTests",
             dependencies: [
                 "TintypeRendering", "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTransforms",
-                "TestSupport", "CodingSamples", "Conformance",
+                "TintypeTestSupport", "TintypeCodingSamples", "TintypeConformanceSupport",
             ]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
-            dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]
+            dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]
         ),
         .testTarget(
             name: "TintypeCachingTests",
             dependencies: [
-                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CacheTorture",
-                "CShims", "CSignals",
+                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport",
+                "CacheTorture",
+                "CTintypeShims", "CTintypeSignals",
             ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
         .executableTarget(
             name: "NetworkPolicyProbe",
-            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"],
+            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TintypeTestSupport"],
             path: "Tests/NetworkPolicyProbe"
         ),
         .testTarget(
             name: "TintypeDownloadingTests",
             dependencies: [
-                "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CCurl", "NetworkPolicyProbe",
+                "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport", "CTintypeCurl",
+                "NetworkPolicyProbe",
             ]
         ),
         .testTarget(
             name: "TintypeTests",
             dependencies: [
-                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets", "TestSupport",
+                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
+                "TintypeTestSupport",
                 "LoaderTorture",
             ]
         ),
         // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
-        .target(name: "FrameworkNames", path: "Tests/FrameworkNames"),
+        .target(name: "TintypeFrameworkNames", path: "Tests/TintypeFrameworkNames"),
         .testTarget(
             name: "TintypeImportTests",
-            dependencies: ["Tintype", "TintypePrometheus", "TintypeTargets", "FrameworkNames"],
+            dependencies: ["Tintype", "TintypePrometheus", "TintypeTargets", "TintypeFrameworkNames"],
             packageAccess: false
         ),
         .testTarget(
             name: "TintypeCommandTests",
             dependencies: [
-                "TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport", "CZlib",
+                "TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport", "CTintypeZlib",
             ]
         ),
     ],
@@ -380,14 +404,15 @@ let package = Package(
 )
 
 for target in package.targets where target.type == .test {
-    target.dependencies.append("TestTraits")
+    target.dependencies.append("TintypeTestTraits")
 }
 
 // One policy for every Swift target, written once.
 let cTargets = [
-    "CGIF", "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGDeflate", "CPNGFilters", "CWebPSteps",
-    "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
-    "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
+    "CTintypeGIF", "CTintypeInflate", "CTintypeJPEG", "CTintypePixelKernels", "CTintypeShims", "CTintypePNGDeflate",
+    "CTintypePNGFilters", "CTintypeWebPSteps",
+    "CTintypeAllocationCounter", "CTintypeAllocationMeter", "CTintypeCodecLoops",
+    "CTintypeCoefficients", "CTintypeDescriptorLimit", "CTintypeJPEGWays", "CTintypeSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

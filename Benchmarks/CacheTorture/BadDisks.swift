@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// A full disk and a read-only one: what is there stays readable, and nothing ends the process.
 struct BadDisks {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// Bits that turn over, in entries and in the catalogue.
 struct BitFlips {

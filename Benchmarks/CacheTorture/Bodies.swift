@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// The keys that are stored, and bodies of which each byte can be checked.
 enum Bodies {

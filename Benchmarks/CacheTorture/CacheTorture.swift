@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
+import TintypeTestSupport
 
 /// Kills and stops processes that use a cache folder, puts files of others in it, flips bits, cuts its catalogue, fills
 /// its disk, and looks what is left.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// A catalogue that is cut short, emptied or linked in place, again and again, while two processes use the folder.
 struct CutCatalogues {

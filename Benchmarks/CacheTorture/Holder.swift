@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
+import TintypeTestSupport
 
 /// Takes the lock of a cache folder and stops, as a process in a debugger does; ends when it goes on.
 struct Holder {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// Rounds of two processes that use one folder and are killed at random moments.
 struct KillRounds {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// Processes that are stopped at random moments, some of them while they have the lock, and one that uses the folder
 /// beside them.

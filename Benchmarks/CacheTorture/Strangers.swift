@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// Things of others among the files of a cache, and all that a cache does to a folder.
 struct Strangers {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import TintypeCaching
+import TintypeTestSupport
 
 /// Stores, reads and removes in four tasks until it is killed; ends by itself when a read is wrong.
 struct Worker {

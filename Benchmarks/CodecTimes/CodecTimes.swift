@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
 
 /// Prints the processor time of every encoder and decoder, one a line: the name, a tab, microseconds.
 ///

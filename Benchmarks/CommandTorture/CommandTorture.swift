@@ -1,7 +1,7 @@
 import Foundation
-import TestSupport
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
 
 /// Runs the command under every limit of descriptors, memory and threads that it might meet.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import TintypeDownloading
+import TintypeTestSupport
 
 /// Ten thousand transfers at once from an origin that drips.
 ///

@@ -1,6 +1,6 @@
-import CCurl
+import CTintypeCurl
 import Foundation
-import TestSupport
+import TintypeTestSupport
 
 /// As many transfers of libcurl alone, with its default settings, on one thread.
 enum CurlCrowd {

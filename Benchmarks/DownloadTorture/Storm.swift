@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
-import TestSupport
 import TintypeDownloading
+import TintypeTestSupport
 
 /// A hundred thousand starts and cancels at random moments, from 64 tasks.
 struct Storm {

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Calm and attack in turns, and what must hold in both.
 struct Attack {

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Loads of photographs from an ordinary origin, so many a second, whatever becomes of those before.
 struct HealthyTraffic: Sendable {

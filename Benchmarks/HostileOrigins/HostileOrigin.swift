@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import TintypeTestSupport
 
 /// The hostile origin: `origin.py` in a process of its own, at the lowest priority.
 ///

@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Attacks a loader with origins that flood, drip, lie and smuggle, while healthy traffic goes on beside it.
 ///

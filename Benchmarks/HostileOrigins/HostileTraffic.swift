@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Loads of what the hostile origin does.
 final class HostileTraffic: Sendable {

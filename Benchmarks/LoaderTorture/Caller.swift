@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
 import TintypeTargets
+import TintypeTestSupport
 
 /// One task that calls the loader again and again, and leaves a third of its calls before they end.
 struct Caller: Sendable {

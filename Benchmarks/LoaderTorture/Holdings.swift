@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import TintypeTestSupport
 
 /// What the process holds, beside what rounds may leave behind.
 struct Holdings {

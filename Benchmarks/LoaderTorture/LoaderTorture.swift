@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import TintypeTestSupport
 
 /// Two hundred tasks that load a thousand pictures in every way there is, and leave at random; then storms of reloads.
 ///

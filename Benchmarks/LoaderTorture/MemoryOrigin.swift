@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Synchronization
-import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// Serves the pictures out of memory: some slowly, some in pieces, some changing, some never.
 ///

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// Serves images that change all the time, and numbers its answers: a later answer never has a lower number.
 ///

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Synchronization
-import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// Loads in every way while images change, are reloaded, removed and cancelled, and holds each result to the promise of
 /// a reload: a load that begins after the reload was answered gets no older image, from no tier and in no form.

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// A thousand small pictures, each known again by its colour, whatever size and format it is brought to.
 struct Pictures: Sendable {

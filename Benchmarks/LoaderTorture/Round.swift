@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// One loader from its beginning to its end, under the calls of many tasks.
 struct Round {

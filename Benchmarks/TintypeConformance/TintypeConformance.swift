@@ -1,5 +1,5 @@
-import Conformance
 import Glibc
+import TintypeConformanceSupport
 
 /// Prints how many files of each folder of the corpus come out right, refused or wrong.
 @main

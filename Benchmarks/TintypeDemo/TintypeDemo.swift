@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Loads real photographs over HTTP from an embedded origin: cold, warm from disk, and from memory.
 ///

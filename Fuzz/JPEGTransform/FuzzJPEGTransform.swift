@@ -1,6 +1,6 @@
-import Conformance
 import FoundationEssentials
 import TintypeCoding
+import TintypeConformanceSupport
 import TintypeImage
 
 /// Changes what libFuzzer makes up without loss, and compares the coefficients.

@@ -1,5 +1,5 @@
-import CDeflate
-import TestSupport
+import CTintypeDeflate
+import TintypeTestSupport
 
 /// A zlib stream that is written for what it costs to read, without what it stands for ever being there.
 struct DeflateWriter {

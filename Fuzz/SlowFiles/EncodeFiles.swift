@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
 
 /// Describes images and the options of their encodes: the file is the text of the recipe, and the child makes the image.
 protocol EncodeFiles: FileGenerator {

@@ -1,4 +1,4 @@
-import TestSupport
+import TintypeTestSupport
 
 /// The bytes that a file may have: the budget of time is for these.
 let fileLimit = 1_000_000

@@ -1,4 +1,4 @@
-import TestSupport
+import TintypeTestSupport
 
 /// GIFs (GIF89a) whose codes stand for as many pixels as codes can, and whose frames are many.
 enum GIFFiles: FileGenerator {

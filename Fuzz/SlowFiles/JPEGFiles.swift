@@ -1,4 +1,4 @@
-import TestSupport
+import TintypeTestSupport
 
 /// JPEGs (ITU-T T.81) whose scans, tables and segments are many, and whose data is little.
 enum JPEGFiles: FileGenerator {

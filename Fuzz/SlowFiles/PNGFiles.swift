@@ -1,5 +1,5 @@
-import CDeflate
-import TestSupport
+import CTintypeDeflate
+import TintypeTestSupport
 
 /// PNGs and APNGs (W3C PNG, third edition) that stand for far more than they store.
 enum PNGFiles: FileGenerator {

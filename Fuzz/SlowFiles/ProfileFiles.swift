@@ -1,4 +1,4 @@
-import TestSupport
+import TintypeTestSupport
 
 /// ICC profiles (ICC.1:2022) that cost more than their use.
 enum ProfileFiles {

@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import TintypeTestSupport
 
 /// A number that a generator reads, and the search changes.
 struct Gene {

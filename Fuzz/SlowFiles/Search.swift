@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
+import TintypeTestSupport
 
 /// Changes recipes towards what costs most, for each kind of load and each measure by itself.
 struct Search {

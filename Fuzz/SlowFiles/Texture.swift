@@ -1,5 +1,5 @@
-import TestSupport
 import TintypeImage
+import TintypeTestSupport
 
 /// Pixels for an encoder: flat (0), a gradient (1), noise (2), or noise on a gradient (3).
 enum Texture {

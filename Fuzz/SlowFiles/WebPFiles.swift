@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
 
 /// WebPs (RFC 9649, RFC 6386) of flat macroblocks, of one-symbol codes, and of many chunks.
 enum WebPFiles: FileGenerator {

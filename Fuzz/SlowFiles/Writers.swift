@@ -1,5 +1,5 @@
-import CDeflate
-import TestSupport
+import CTintypeDeflate
+import TintypeTestSupport
 
 /// Bytes as formats store them.
 struct ByteWriter {

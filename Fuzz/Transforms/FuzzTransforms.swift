@@ -1,5 +1,5 @@
 import FoundationEssentials
-import FuzzSupport
+import TintypeFuzzSupport
 import TintypeImage
 import TintypeTransforms
 

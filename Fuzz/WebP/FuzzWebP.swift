@@ -1,6 +1,6 @@
 import FoundationEssentials
-import FuzzSupport
 import TintypeCoding
+import TintypeFuzzSupport
 import TintypeImage
 
 /// Drives everything that reads WebP with one hostile file; the lengths of pieces come from its own bytes.

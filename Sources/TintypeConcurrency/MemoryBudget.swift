@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import FoundationEssentials
 import Glibc
 

@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 @_exported public import TintypeErrors
 

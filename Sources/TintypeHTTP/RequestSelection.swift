@@ -1,4 +1,4 @@
-import CCrypto
+import CTintypeCrypto
 
 /// The request fields that a response's `Vary` names (RFC 9111, 4.1).
 package enum RequestSelection {

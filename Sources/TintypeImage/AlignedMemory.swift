@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 
 /// Memory of its own whose first byte lies as pixels do; given back with the value.

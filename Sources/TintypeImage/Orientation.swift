@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 
 /// How stored pixels must be turned to be upright: the EXIF tag 0x0112.
 ///

@@ -1,8 +1,8 @@
-import Conformance
-import TestSupport
-import TestTraits
 import Testing
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Decodes real files and compares with what reference decoders made of them.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {

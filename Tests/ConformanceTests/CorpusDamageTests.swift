@@ -1,10 +1,10 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Real files that are damaged, or made to do damage.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct CorpusDamageTests {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import TintypeDownloading
+import TintypeTestSupport
 
 /// The cases of the probe that need no corpus.
 struct Attacks {

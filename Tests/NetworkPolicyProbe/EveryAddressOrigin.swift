@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeTestSupport
 
 /// A web server on ports 80 and 443 of every address, which remembers at which ones it was connected to.
 ///

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
+import TintypeTestSupport
 
 /// A network whose loopback interface answers for every address there is.
 struct IsolatedNetwork {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeDownloading
+import TintypeTestSupport
 
 /// Names that the resolver does not answer for, asked for by transfers that are then cancelled.
 struct LookUps {

@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// A DNS server that answers what it is told, and differently each time where it is told so (RFC 1035).
 ///

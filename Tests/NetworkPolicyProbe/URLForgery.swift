@@ -1,4 +1,4 @@
-import TestSupport
+import TintypeTestSupport
 
 /// URLs put together at random from pieces that parsers are known to disagree about.
 enum URLForgery {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestTraits
 import Testing
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

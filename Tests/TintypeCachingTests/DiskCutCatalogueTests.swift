@@ -1,10 +1,10 @@
-import CShims
-import CSignals
+import CTintypeShims
+import CTintypeSignals
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

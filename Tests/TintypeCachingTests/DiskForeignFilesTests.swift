@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

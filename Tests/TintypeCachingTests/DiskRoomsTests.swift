@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
 import Synchronization
-import TestTraits
 import Testing
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

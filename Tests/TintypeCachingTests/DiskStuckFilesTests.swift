@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestTraits
 import Testing
 import TintypeHTTP
 import TintypeImage
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

@@ -1,5 +1,5 @@
-import TestTraits
 import Testing
+import TintypeTestTraits
 
 @testable import TintypeCaching
 

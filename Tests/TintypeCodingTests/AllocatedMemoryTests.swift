@@ -1,6 +1,6 @@
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured)) struct AllocatedMemoryTests {
     @Test func `the peak is what was there at once`() {

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct CancellationTests {
     /// The coder itself is asked, so that the check before it does not answer.

@@ -1,11 +1,11 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing) struct CoderRegistryTests {
     private let gif = Data("GIF89a and so on".utf8)

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Profiles that would take long to build a transform from.
 @Suite(.computing, .timeLimit(.minutes(10))) struct ColorProfileWorkTests {

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Bytes that are no picture, and pictures whose bytes were changed: errors at most, never a crash.
 @Suite(.computing, .timeLimit(.minutes(10))) struct DamageTests {

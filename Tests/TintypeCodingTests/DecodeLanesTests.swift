@@ -1,8 +1,8 @@
-import CodingSamples
-import TestSupport
-import TestTraits
 import Testing
+import TintypeCodingSamples
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,11 +1,11 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What a decode may do in all, and how often it looks whether it was cancelled.
 @Suite(.computing, .timeLimit(.minutes(10))) struct DecodeWorkTests {

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Encoders say what memory they take: the gate of a loader lets encodes in by it.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured)) struct EncodeMemoryTests {

@@ -1,11 +1,11 @@
-import CodingSamples
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing) struct EncodingTests {
     @Test(

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing) struct FrameTests {
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [-1, 1, 100, Int.max])

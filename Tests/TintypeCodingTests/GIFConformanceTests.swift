@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Every GIF of the corpus against its references.
 @Suite(.computing, .enabled(if: Fixtures.corpus != nil), .timeLimit(.minutes(5))) struct GIFConformanceTests {

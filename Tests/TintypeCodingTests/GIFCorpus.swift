@@ -1,9 +1,9 @@
-import CCrypto
+import CTintypeCrypto
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
 
 /// The GIF files of the large corpus and what its references say about them.
 enum GIFCorpus {

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// GIFs that were written and are read again.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingTests {

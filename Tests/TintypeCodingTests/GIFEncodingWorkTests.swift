@@ -1,10 +1,10 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The memory that encoding a GIF takes, and how often it looks whether it was cancelled.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingWorkTests {

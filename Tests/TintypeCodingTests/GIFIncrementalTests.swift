@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// GIFs that arrive in pieces.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFIncrementalTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 /// Pictures and animations made for tests; pixels have red in the lowest byte.
 enum GIFSamples {

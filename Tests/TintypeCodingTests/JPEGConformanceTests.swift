@@ -1,10 +1,10 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Every JPEG of the corpus against its manifest.
 ///

@@ -1,10 +1,10 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,11 +1,11 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// How JPEGs are read: rows, sizes, damage and hostile files.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGDecodingTests {

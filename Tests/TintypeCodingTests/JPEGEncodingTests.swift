@@ -1,10 +1,10 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// JPEGs that are written here.
 @Suite(.computing) struct JPEGEncodingTests {

@@ -1,13 +1,13 @@
-import CJPEG
-import CJPEGWays
-import Conformance
+import CTintypeJPEG
+import CTintypeJPEGWays
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,11 +1,11 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Scans that a decode to an eighth of the size does without: passed over, and never missed.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGScanSkippingTests {

@@ -1,11 +1,11 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// JPEGs that are cut, changed or of kinds that can't be changed: typed errors at most.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformDamageTests {

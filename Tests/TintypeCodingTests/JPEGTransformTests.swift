@@ -1,11 +1,11 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeCodingSamples
 import TintypeConcurrency
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

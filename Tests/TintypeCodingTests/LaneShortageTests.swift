@@ -1,7 +1,7 @@
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,8 +1,8 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
 
 /// The PNGs of the corpus, and how they came out.

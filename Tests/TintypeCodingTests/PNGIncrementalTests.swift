@@ -1,11 +1,11 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing, .timeLimit(.minutes(5))) struct PNGIncrementalTests {
     private static func decoder(_ options: DecodeOptions = DecodeOptions()) throws -> any IncrementalDecoder {

@@ -1,8 +1,8 @@
-import CZlib
+import CTintypeZlib
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,10 +1,10 @@
-import CSPNG
+import CTintypeSPNG
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Files that were made at random, all colour types, depths and filters, decoded by libspng and by us.
 @Suite(.computing, .timeLimit(.minutes(5))) struct PNGRandomTests {

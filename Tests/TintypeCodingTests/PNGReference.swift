@@ -1,6 +1,6 @@
-import CSPNG
-import CodingSamples
+import CTintypeSPNG
 import FoundationEssentials
+import TintypeCodingSamples
 import TintypeImage
 
 /// What libspng makes of a file: a decoder that is not ours.

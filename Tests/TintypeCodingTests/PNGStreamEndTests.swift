@@ -1,11 +1,11 @@
-import CZlib
-import CodingSamples
+import CTintypeZlib
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Ends of compressed pixels, with the verdicts of libpng 1.6.
 @Suite(.computing, .timeLimit(.minutes(2))) struct PNGStreamEndTests {

@@ -1,6 +1,6 @@
-import CodingSamples
 import FoundationEssentials
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
 
 /// The ways to decode one file.

@@ -1,6 +1,6 @@
-import TestSupport
 import Testing
 import TintypeCoding
+import TintypeTestSupport
 
 /// Palettes: distinct colours, the nearest colour of a palette, dithering, and the choice of colours.
 @Suite struct PaletteTests {

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.computing) struct ProfileEncodingTests {
     @Test(arguments: [

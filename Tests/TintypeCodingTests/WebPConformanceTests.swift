@@ -1,9 +1,9 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

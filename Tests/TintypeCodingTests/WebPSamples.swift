@@ -1,8 +1,8 @@
-import Conformance
 import FoundationEssentials
-import TestSupport
 import Testing
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
 
 @testable import TintypeCoding
 

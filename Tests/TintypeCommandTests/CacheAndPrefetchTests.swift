@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCommand
 

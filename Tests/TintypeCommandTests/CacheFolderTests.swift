@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Where the command keeps its cache, and what it says when it can't.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheFolderTests {

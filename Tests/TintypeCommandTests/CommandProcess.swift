@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// A `tintype` that runs.
 final class CommandProcess: Sendable {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import Testing
+import TintypeTestSupport
 
 /// What a finished `tintype` has left behind.
 struct CommandRun: CustomTestStringConvertible {

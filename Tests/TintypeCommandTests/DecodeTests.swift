@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// `tintype decode`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DecodeTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// `tintype load -o`: what is written, and where.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadOutputTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// `tintype load`: where pictures come from and how they are reported.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// `tintype load --lossless`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LosslessTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The messages of the library as users of the command read them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MessageTests {

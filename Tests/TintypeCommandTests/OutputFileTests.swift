@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The files that the command writes: what becomes of those that are there, and what they are called.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct OutputFileTests {

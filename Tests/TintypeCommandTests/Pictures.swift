@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
+import TintypeTestSupport
 
 /// Small pictures of all kinds, made when they are needed.
 enum Pictures {

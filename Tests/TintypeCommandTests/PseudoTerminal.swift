@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// A terminal for a program under test, and what it has shown.
 final class PseudoTerminal: Sendable {

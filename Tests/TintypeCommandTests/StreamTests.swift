@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What the command does with its output streams when no reader, or no terminal, is at their ends.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StreamTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What a person sees who runs `tintype load` on a terminal, and what `Ctrl-C` does.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TerminalTests {

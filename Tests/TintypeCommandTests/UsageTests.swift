@@ -1,6 +1,6 @@
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What the command says when it is asked for help or called wrongly.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct UsageTests {

@@ -1,5 +1,5 @@
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// A task that waits to enter a weighted gate and stays inside until it is told to leave.
 struct Holder {

@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// An actor on a thread of its own that notes what it was asked to do.
 actor Recorder {

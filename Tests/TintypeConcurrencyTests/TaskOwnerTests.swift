@@ -1,7 +1,7 @@
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TaskOwnerTests {
     @Test func tasksRunToTheirEndAndAreForgotten() async {

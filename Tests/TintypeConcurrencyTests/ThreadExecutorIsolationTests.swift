@@ -1,6 +1,6 @@
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorIsolationTests {
     @Test func isolationIsTrueInAJobAndFalseElsewhere() async {

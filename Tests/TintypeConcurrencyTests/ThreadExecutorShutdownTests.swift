@@ -1,8 +1,8 @@
 import Synchronization
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorShutdownTests {
     @Test func waitsForTheJobsThatAreQueued() async {

@@ -1,7 +1,7 @@
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorTests {
     @Test(arguments: [1, 2, 100, 2_000])

@@ -1,7 +1,7 @@
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeConcurrency
 

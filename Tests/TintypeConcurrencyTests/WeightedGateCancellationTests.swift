@@ -1,7 +1,7 @@
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct WeightedGateCancellationTests {
     @Test func aCancelledWaiterLetsThoseBehindItIn() async throws {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeDownloading
 

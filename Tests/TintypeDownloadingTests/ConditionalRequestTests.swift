@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct ConditionalRequestTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeDownloading
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What the long checks do with ten thousand and a hundred thousand transfers, with fewer.
 @Suite(.alone, .timeLimit(.minutes(5)))

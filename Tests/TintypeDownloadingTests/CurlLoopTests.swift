@@ -1,6 +1,6 @@
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeDownloading
 

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeDownloading
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Every fault gives the right error or the right body, and never a wrong one.
 @Suite(.waiting, .timeLimit(.minutes(5)))

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// How bodies end over HTTP/2, where libcurl 7.88 reports success for many that are not whole.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct HTTP2EndTests {

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
+import TintypeTestSupport
+import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct RequestTests {

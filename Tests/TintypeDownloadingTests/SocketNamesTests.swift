@@ -1,6 +1,6 @@
 import Glibc
-import TestTraits
 import Testing
+import TintypeTestTraits
 
 @testable import TintypeDownloading
 

@@ -1,9 +1,9 @@
-import CShims
+import CTintypeShims
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeDownloading
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeHTTP
+import TintypeTestSupport
 
 @testable import TintypeDownloading
 

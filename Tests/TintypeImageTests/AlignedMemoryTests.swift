@@ -1,8 +1,8 @@
-import CShims
+import CTintypeShims
 import FoundationEssentials
 import Glibc
-import TestSupport
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeImage
 

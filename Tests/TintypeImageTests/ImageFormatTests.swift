@@ -1,6 +1,6 @@
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 @Suite struct ImageFormatTests {
     @Test(arguments: ImageFormat.all) func isFoundByItsName(format: ImageFormat) {

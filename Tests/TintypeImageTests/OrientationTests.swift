@@ -1,6 +1,6 @@
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 @Suite struct OrientationTests {
     /// Sizes around the tiles that the turn works in.

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 @Suite struct PixelBufferTests {
     @Test(arguments: [(1, 1), (7, 3), (64, 64), (333, 5)]) func isZeroBeforeItIsFilled(width: Int, height: Int) throws {

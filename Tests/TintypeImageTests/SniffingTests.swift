@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 @Suite struct SniffingTests {
     @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)

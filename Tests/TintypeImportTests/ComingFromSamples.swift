@@ -1,6 +1,6 @@
 import FoundationEssentials
-import FrameworkNames
 import Tintype
+import TintypeFrameworkNames
 import TintypePrometheus
 import TintypeTargets
 

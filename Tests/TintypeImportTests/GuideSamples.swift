@@ -1,6 +1,6 @@
 import Foundation
-import FrameworkNames
 import Tintype
+import TintypeFrameworkNames
 import TintypeTargets
 
 // The samples of Docs/guide.md, line by line.

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import FrameworkNames
 import Testing
 import Tintype
+import TintypeFrameworkNames
 
 @Suite struct ImportTests {
     /// A type that `import Tintype` brings under one of these names as well would be ambiguous here, so that nothing
@@ -23,7 +23,7 @@ import Tintype
     @Test func `the names of server frameworks are theirs beside our import`() {
         let names = String(reflecting: Names.self).dropFirst().dropLast().split(separator: ", ")
         #expect(names.count > 80)
-        #expect(names.filter { !$0.hasPrefix("FrameworkNames.") } == [])
+        #expect(names.filter { !$0.hasPrefix("TintypeFrameworkNames.") } == [])
     }
 
     @Test(arguments: [

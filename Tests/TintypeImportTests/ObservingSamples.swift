@@ -1,6 +1,6 @@
 import FoundationEssentials
-import FrameworkNames
 import Tintype
+import TintypeFrameworkNames
 import TintypePrometheus
 
 // The samples of Docs/observing.md, with stand-ins of the packages that they name.

@@ -1,6 +1,6 @@
 import Foundation
-import FrameworkNames
 import Tintype
+import TintypeFrameworkNames
 
 // The README's samples, line by line, as the server of a user compiles them.
 

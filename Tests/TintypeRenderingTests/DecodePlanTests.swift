@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 import TintypeTransforms
 
 @testable import TintypeRendering

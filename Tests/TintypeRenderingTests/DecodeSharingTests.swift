@@ -1,10 +1,10 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 import TintypeTransforms
 
 @testable import TintypeRendering

@@ -1,10 +1,10 @@
-import CodingSamples
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeCodingSamples
 import TintypeConcurrency
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeCoding
 @testable import TintypeRendering

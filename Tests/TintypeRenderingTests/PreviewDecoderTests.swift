@@ -1,13 +1,13 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
 import TintypeConcurrency
+import TintypeConformanceSupport
 import TintypeImage
 import TintypeRendering
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What previews may take while bytes arrive.
 @Suite(.computing, .timeLimit(.minutes(10))) struct PreviewDecoderTests {

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypePrometheus
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import Tintype
 

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Which tiers a load reads and fills, for originals and for what is made of them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheUseTests {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import TintypeConcurrency
+import TintypeTestSupport
 
 @testable import Tintype
 

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import Tintype
 import TintypeDownloading
+import TintypeTestSupport
 
 @Suite struct ErrorCodeTests {
     private static let root = URL(filePath: #filePath)

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// A loader over a temporary disk cache, and what it takes to see what it does.
 struct LoaderFixture {

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// A loader in a process that has too little of something.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoaderShortageTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// JPEGs that a loader changes without decoding them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LosslessTransformTests {

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What the memory tier keeps of a response beside the picture.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryMetadataTests {

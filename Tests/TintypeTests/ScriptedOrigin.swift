@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// An origin in memory: it brings what its script says, without a socket.
 ///

@@ -1,7 +1,7 @@
 import Foundation
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 import TintypeTransforms
 
 @Suite struct CropTests {

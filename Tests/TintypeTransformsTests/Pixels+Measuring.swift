@@ -1,5 +1,5 @@
-import TestSupport
 import TintypeImage
+import TintypeTestSupport
 
 extension PixelBuffer {
     /// The mean of all samples.

@@ -1,8 +1,8 @@
 import Foundation
-import TestSupport
-import TestTraits
 import Testing
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 import TintypeTransforms
 
 /// A frame by the definition: each pixel is the mean of many points, which are outside, in the border or in the picture.

@@ -1,7 +1,7 @@
-import TestSupport
-import TestTraits
 import Testing
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 import TintypeTransforms
 
 @Suite(.computing) struct RowResamplerTests {

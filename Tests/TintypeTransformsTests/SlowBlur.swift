@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import TintypeImage
+import TintypeTestSupport
 import TintypeTransforms
 
 /// Blurring by the definition, in double precision, with the borders continued: what the fast way must come close to.

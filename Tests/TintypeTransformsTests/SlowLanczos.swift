@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import TintypeImage
+import TintypeTestSupport
 import TintypeTransforms
 
 /// Resampling by the definition, in double precision, one gray plane: what the fast way must come close to.

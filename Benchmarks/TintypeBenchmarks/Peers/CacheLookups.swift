@@ -1,4 +1,4 @@
-import CAllocationCounter
+import CTintypeAllocationCounter
 import Foundation
 
 /// Foundation's `NSCache`, hit again and again with a key that was built once.

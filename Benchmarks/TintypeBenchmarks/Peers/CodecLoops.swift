@@ -1,4 +1,4 @@
-import CCodecLoops
+import CTintypeCodecLoops
 import Foundation
 import TintypeCoding
 import TintypeConcurrency

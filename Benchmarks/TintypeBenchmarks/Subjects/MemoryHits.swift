@@ -1,4 +1,4 @@
-import CAllocationCounter
+import CTintypeAllocationCounter
 import Tintype
 
 /// Looking up a picture that is in memory.

@@ -1,4 +1,4 @@
-import CAllocationCounter
+import CTintypeAllocationCounter
 import Foundation
 import Tintype
 

@@ -1,4 +1,4 @@
-import CXXHash
+import CTintypeXXHash
 import Glibc
 import Synchronization
 

@@ -1,4 +1,4 @@
-import CXXHash
+import CTintypeXXHash
 
 /// The first bytes of an entry file.
 ///

@@ -1,4 +1,4 @@
-import CXXHash
+import CTintypeXXHash
 public import FoundationEssentials
 public import TintypeHTTP
 public import TintypeImage

@@ -1,4 +1,4 @@
-import CCrypto
+import CTintypeCrypto
 
 /// What a file is called, and what the catalogue is keyed by: the first 48 bits of its key's SHA-256, and the next 48 bits
 /// of that of the key from which its family is derived, which most often is its own.

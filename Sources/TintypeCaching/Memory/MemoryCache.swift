@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 public import FoundationEssentials
 import Synchronization
 import TintypeConcurrency

@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import TintypeConcurrency
 
 /// A value that many threads read at once and that one changes at a time.

@@ -1,4 +1,4 @@
-import CLCMS2
+import CTintypeLCMS2
 import FoundationEssentials
 import TintypeImage
 

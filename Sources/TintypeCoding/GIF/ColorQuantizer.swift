@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 package import TintypeImage
 
 /// Chooses the few colours that represent an image best.

@@ -1,4 +1,4 @@
-import CGIF
+import CTintypeGIF
 
 /// Decodes the variable-length LZW codes of one GIF frame into colour indices.
 ///

@@ -1,4 +1,4 @@
-import CGIF
+import CTintypeGIF
 import TintypeImage
 
 /// Encodes the colour indices of one frame as LZW codes.

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import TintypeImage
 
 /// The pixels that a GIF shows at one time, row by row: each pixel is opaque, or zero if it is transparent.

@@ -1,4 +1,4 @@
-import CGIF
+import CTintypeGIF
 import TintypeImage
 
 /// Writes colour indices as pixels, in the order in which a GIF stores its rows.

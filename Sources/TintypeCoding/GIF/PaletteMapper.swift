@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 package import TintypeImage
 
 /// Maps an image to the colours of a palette, row by row from the top.

@@ -1,4 +1,4 @@
-import CJPEG
+import CTintypeJPEG
 import FoundationEssentials
 import Glibc
 import TintypeImage

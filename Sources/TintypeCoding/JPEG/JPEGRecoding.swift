@@ -1,5 +1,5 @@
-import CJPEG
-import CTurboJPEG
+import CTintypeJPEG
+import CTintypeTurboJPEG
 import FoundationEssentials
 import TintypeImage
 

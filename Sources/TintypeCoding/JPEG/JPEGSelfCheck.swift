@@ -1,4 +1,4 @@
-import CJPEG
+import CTintypeJPEG
 import Glibc
 
 /// Checks in this process that Tintype's entropy decoder agrees with the library's.

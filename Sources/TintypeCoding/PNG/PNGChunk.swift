@@ -1,4 +1,4 @@
-import CDeflate
+import CTintypeDeflate
 import TintypeImage
 
 /// One chunk of a PNG: its place in the file, and its length, which may exceed the file.

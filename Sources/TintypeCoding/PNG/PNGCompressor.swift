@@ -1,6 +1,6 @@
-import CDeflate
-import CPNGDeflate
-import CPNGFilters
+import CTintypeDeflate
+import CTintypePNGDeflate
+import CTintypePNGFilters
 import FoundationEssentials
 import TintypeImage
 
@@ -157,7 +157,7 @@ extension Data {
 
 /// Compresses bytes as a zlib stream, strip by strip.
 ///
-/// Source: RFC 1950. `CPNGDeflate` makes the deflate stream within.
+/// Source: RFC 1950. `CTintypePNGDeflate` makes the deflate stream within.
 struct PNGDeflater: ~Copyable {
     private static let stripByteCount = cpngdeflate_strip_limit
     private static let windowByteCount = cpngdeflate_window

@@ -1,5 +1,5 @@
-import CDeflate
-import CPNGFilters
+import CTintypeDeflate
+import CTintypePNGFilters
 import TintypeImage
 
 /// Decodes the pixels of an image or frame.

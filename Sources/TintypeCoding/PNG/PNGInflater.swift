@@ -1,4 +1,4 @@
-import CInflate
+import CTintypeInflate
 import FoundationEssentials
 import TintypeImage
 

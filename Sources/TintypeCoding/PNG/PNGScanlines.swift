@@ -1,4 +1,4 @@
-import CPNGFilters
+import CTintypePNGFilters
 import TintypeImage
 
 /// The scanlines of an image, inflated and unfiltered one by one.

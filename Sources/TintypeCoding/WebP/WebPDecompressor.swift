@@ -1,4 +1,4 @@
-import CWebP
+import CTintypeWebP
 import TintypeImage
 
 /// One image of a file whose bytes are lent, and how to decode it.

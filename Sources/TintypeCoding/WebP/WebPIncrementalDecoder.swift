@@ -1,4 +1,4 @@
-import CWebP
+import CTintypeWebP
 import FoundationEssentials
 import TintypeImage
 

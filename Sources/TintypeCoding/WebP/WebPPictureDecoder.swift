@@ -1,5 +1,5 @@
-import CWebP
-import CWebPSteps
+import CTintypeWebP
+import CTintypeWebPSteps
 import TintypeImage
 
 /// The memory that the rows of a coded image are written to.

@@ -1,4 +1,4 @@
-import CDeflate
+import CTintypeDeflate
 import FoundationEssentials
 
 /// Writes images in Kitty's graphics protocol, which many terminals know besides Kitty.

@@ -1,4 +1,4 @@
-import CBrotli
+import CTintypeBrotli
 import Glibc
 
 /// Undoes `br` (RFC 7932).

@@ -1,4 +1,4 @@
-import CZlib
+import CTintypeZlib
 
 /// Undoes `gzip` (RFC 1952) and `deflate` (RFC 1950, or 1951 alone, as some servers send it).
 final class InflateCodec: ContentCodec {
@@ -75,7 +75,7 @@ final class InflateCodec: ContentCodec {
         self.stream.pointee.avail_in = available
         self.stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         self.stream.pointee.avail_out = room
-        let status = CZlib.inflate(self.stream, Z_NO_FLUSH)
+        let status = CTintypeZlib.inflate(self.stream, Z_NO_FLUSH)
         // Z_BUF_ERROR: nothing could be done with what is there.
         guard status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR else { return nil }
         self.isComplete = status == Z_STREAM_END

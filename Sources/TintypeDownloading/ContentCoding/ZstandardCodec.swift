@@ -1,4 +1,4 @@
-import CZstd
+import CTintypeZstd
 
 /// Undoes `zstd` (RFC 8878).
 final class ZstandardCodec: ContentCodec {

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import TintypeHTTP
 
 /// What libcurl reported about a transfer that failed.

@@ -1,5 +1,5 @@
-import CCurl
-import CShims
+import CTintypeCurl
+import CTintypeShims
 import Glibc
 import TintypeConcurrency
 

@@ -1,4 +1,4 @@
-import CCrypto
+import CTintypeCrypto
 
 /// The frames of one HTTP/2 connection, which are read here before libcurl gets them.
 ///

@@ -1,6 +1,6 @@
-import CCrypto
-import CCurl
-import CShims
+import CTintypeCrypto
+import CTintypeCurl
+import CTintypeShims
 import Glibc
 import TintypeConcurrency
 

@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 
 /// The sockets that libcurl wants to hear of, in one epoll set.

@@ -1,5 +1,5 @@
-import CCurl
-import CShims
+import CTintypeCurl
+import CTintypeShims
 import Glibc
 
 /// What became of the addresses that libcurl wanted to connect to for one request.

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import Glibc
 
 /// An IPv4 or IPv6 address, without port and zone.

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 
 /// An address that a policy denies, with the reason.
 struct AddressDenial: Sendable {

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 public import TintypeHTTP
 
 /// What a transfer took.

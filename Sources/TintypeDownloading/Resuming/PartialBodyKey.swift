@@ -1,4 +1,4 @@
-import CCrypto
+import CTintypeCrypto
 import FoundationEssentials
 import TintypeHTTP
 

@@ -1,5 +1,5 @@
-import CCrypto
-import CCurl
+import CTintypeCrypto
+import CTintypeCurl
 
 // Answers belong to the requests that they follow.
 

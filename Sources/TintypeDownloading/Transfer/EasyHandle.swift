@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 
 /// A libcurl easy handle that serves one transfer after the other.
 ///

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import TintypeHTTP
 
 /// A transfer's share of libcurl while it runs.

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import TintypeHTTP
 
 /// The target of a redirect, and the parts of a request that may go there.

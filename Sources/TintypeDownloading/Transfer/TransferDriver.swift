@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP

@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 public import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP

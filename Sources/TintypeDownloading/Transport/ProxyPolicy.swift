@@ -1,4 +1,4 @@
-import CCurl
+import CTintypeCurl
 import Glibc
 
 /// The proxy that requests go through, if any.

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import Glibc
 package import TintypeImage
 

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import TintypeImage
 
 /// How a source that is drawn is combined with the backdrop under it.

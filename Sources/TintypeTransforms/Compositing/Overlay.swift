@@ -1,5 +1,5 @@
-import CCrypto
-import CPixelKernels
+import CTintypeCrypto
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Draws an overlay, such as a watermark, on a base image: once, or as tiles that cover it.

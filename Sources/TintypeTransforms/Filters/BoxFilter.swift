@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import TintypeImage
 
 /// Replaces each number with the mean of a square around it, with two additions for each direction, whatever its size.

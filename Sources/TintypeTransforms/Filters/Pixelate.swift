@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Replaces blocks of pixels with their mean colour.

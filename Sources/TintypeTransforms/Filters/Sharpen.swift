@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Makes edges stand out with an unsharp mask, which moves each pixel away from a blurred image.

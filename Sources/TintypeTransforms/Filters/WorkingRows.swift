@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import TintypeImage
 
 /// Converts stored rows to rows of numbers that can be added, and back.

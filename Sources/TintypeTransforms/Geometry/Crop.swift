@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Cuts a part out of an image.

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Puts an image on a larger canvas, without cutting anything off.

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 public import TintypeImage
 
 /// Cuts off borders of one colour.

@@ -1,4 +1,4 @@
-import CPixelKernels
+import CTintypePixelKernels
 import TintypeImage
 
 /// The source rows of a resampling, from a whole image or as they are decoded.

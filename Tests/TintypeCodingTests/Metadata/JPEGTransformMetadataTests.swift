@@ -1,11 +1,11 @@
-import CodingSamples
-import Conformance
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeCoding
+import TintypeCodingSamples
+import TintypeConformanceSupport
 import TintypeImage
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What becomes of metadata where a JPEG is changed without loss.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformMetadataTests {

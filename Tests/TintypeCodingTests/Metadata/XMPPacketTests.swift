@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestTraits
 import Testing
+import TintypeTestTraits
 
 @testable import TintypeCoding
 

@@ -1,4 +1,4 @@
-import CZlib
+import CTintypeZlib
 import FoundationEssentials
 import Testing
 

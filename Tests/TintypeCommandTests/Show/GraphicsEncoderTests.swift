@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import Tintype
+import TintypeTestSupport
 
 @testable import TintypeCommand
 

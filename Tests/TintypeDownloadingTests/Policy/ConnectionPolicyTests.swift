@@ -1,9 +1,9 @@
-import CCurl
+import CTintypeCurl
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeDownloading
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The policy on a network where private and link-local addresses really answer.
 ///

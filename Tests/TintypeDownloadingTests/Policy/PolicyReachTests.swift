@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeDownloading
 

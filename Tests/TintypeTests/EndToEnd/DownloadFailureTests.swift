@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// One kind of bad input and the error that it gives.
 struct BadInput: Sendable, CustomTestStringConvertible {

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The encoded bytes that a loader holds while it loads many pictures at once.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadMemoryTests {

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// Files have no HTTP: their time of modification and their size tell their versions apart.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FileFreshnessTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import Tintype
 

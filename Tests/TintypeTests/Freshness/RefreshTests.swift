@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import Tintype
 

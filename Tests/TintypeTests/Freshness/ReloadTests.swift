@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import LoaderTorture
 

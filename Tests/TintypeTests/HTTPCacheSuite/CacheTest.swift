@@ -1,5 +1,5 @@
 import FoundationEssentials
-import TestSupport
+import TintypeTestSupport
 
 /// A test of the public HTTP cache suite, as data.
 struct CacheTest: Sendable {

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import TintypeConcurrency
 import TintypeHTTP
+import TintypeTestSupport
 
 @testable import Tintype
 

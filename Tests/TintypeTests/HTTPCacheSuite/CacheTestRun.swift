@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
 import TintypeHTTP
+import TintypeTestSupport
 
 /// Runs one test of the suite against a loader of its own.
 struct CacheTestRun: Sendable {

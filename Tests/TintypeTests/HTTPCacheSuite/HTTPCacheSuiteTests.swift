@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// The public suite of tests for HTTP caches (http-tests/cache-tests), run against a loader.
 ///

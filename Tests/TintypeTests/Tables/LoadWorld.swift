@@ -1,5 +1,5 @@
 import FoundationEssentials
-import TestSupport
+import TintypeTestSupport
 
 @testable import Tintype
 

@@ -1,7 +1,7 @@
-import TestSupport
 import Tintype
 import TintypeConcurrency
 import TintypeTargets
+import TintypeTestSupport
 
 /// A target whose steps run when the test lets them: what a load wants to show waits until then.
 actor HeldTarget: ImageTarget {

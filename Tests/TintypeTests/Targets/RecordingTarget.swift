@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeTargets
+import TintypeTestSupport
 
 /// A target that writes down what it is told.
 ///

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import TestSupport
-import TestTraits
 import Testing
 import Tintype
 import TintypeTargets
+import TintypeTestSupport
+import TintypeTestTraits
 
 /// What a target is told by a load into it.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TargetTests {

@@ -1,6 +1,6 @@
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 import TintypeTransforms
 
 /// Runs of crops and turns, and one resize, as a single step.

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeImage
+import TintypeTestSupport
 import TintypeTransforms
 
 /// Pipelines: what they make, what they take, and how they are written down.

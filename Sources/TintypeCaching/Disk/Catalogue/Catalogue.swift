@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 
 /// The catalogue of a folder while its lock is held.

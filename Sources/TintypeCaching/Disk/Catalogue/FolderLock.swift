@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 
 /// The file whose bytes are locks between all caches that use a folder, in any process.

@@ -1,4 +1,4 @@
-import CShims
+import CTintypeShims
 import Glibc
 import TintypeConcurrency
 

@@ -1,6 +1,0 @@
-#ifndef CISAL_SHIM_H
-#define CISAL_SHIM_H
-
-// Nothing for Swift: its state has members of 65,000 bytes. CInflate has what is needed.
-
-#endif

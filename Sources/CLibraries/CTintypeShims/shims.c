@@ -1,0 +1,108 @@
+#include "CTintypeShims.h"
+
+#include <linux/tcp.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <stdint.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <stddef.h>
+
+long long cshims_bytes_read(int socket) {
+    struct tcp_info info;
+    socklen_t size = sizeof(info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+    if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) return -1;
+    int unread = 0;
+    if (ioctl(socket, FIONREAD, &unread) != 0) return -1;
+    return (long long)info.tcpi_bytes_received - unread;
+}
+
+int cshims_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC);
+}
+
+void cshims_set_thread_name(const char *name) {
+    char truncated[16] = {0};
+    strncpy(truncated, name, sizeof(truncated) - 1);
+    pthread_setname_np(pthread_self(), truncated);
+}
+
+int cshims_epoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+int cshims_epoll_set(int epoll, int descriptor, int events) {
+    if (events == 0) return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
+    struct epoll_event event = {0};
+    event.events = (events & CSHIMS_READABLE ? EPOLLIN : 0) | (events & CSHIMS_WRITABLE ? EPOLLOUT : 0)
+        | (events & CSHIMS_ONCE_EACH ? EPOLLET : 0);
+    event.data.fd = descriptor;
+    if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
+    return errno == ENOENT ? epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) : -1;
+}
+
+int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int milliseconds) {
+    struct epoll_event ready[256];
+    int count = epoll_wait(epoll, ready, capacity < 256 ? capacity : 256, milliseconds);
+    if (count < 0) return errno == EINTR ? 0 : -1;
+    for (int i = 0; i < count; i++) {
+        events[i].descriptor = ready[i].data.fd;
+        events[i].events = (ready[i].events & EPOLLIN ? CSHIMS_READABLE : 0)
+            | (ready[i].events & EPOLLOUT ? CSHIMS_WRITABLE : 0)
+            | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
+    }
+    return count;
+}
+
+void cshims_prefer_short_slices(long nanoseconds) {
+    // glibc 2.36 has neither the structure nor the function.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes = {.size = sizeof(attributes)};
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
+        return;
+    attributes.runtime = (uint64_t)nanoseconds;
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+unsigned cshims_thread_number(void) {
+    static _Atomic unsigned last;
+    static _Thread_local unsigned number;
+    if (number == 0) number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return number;
+}
+
+void *cshims_map(size_t size, size_t alignment) {
+    char *start =
+        mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    size_t before = (alignment - (size_t)start % alignment) % alignment;
+    if (before > 0) munmap(start, before);
+    munmap(start + before + size, alignment - before);
+    return start + before;
+}
+
+int cshims_move_mapped(void *from, void *to, size_t size) {
+    return mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to ? 0 : -1;
+}
+
+size_t cshims_trim_heap(void) {
+    malloc_trim(0);
+    struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+}

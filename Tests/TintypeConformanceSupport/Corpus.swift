@@ -1,0 +1,47 @@
+public import FoundationEssentials
+import TintypeTestSupport
+
+/// The large corpus of real pictures, where it is on this machine.
+public enum Corpus {
+    /// Whether the corpus is on this machine.
+    public static var isPresent: Bool { Fixtures.corpus != nil }
+
+    /// Whether tests read the corpus: where it is there, and the thread sanitizer, which has nothing to find, is not.
+    public static var isRead: Bool { Fixtures.corpus != nil && !ThisProcess.isThreadSanitized }
+
+    /// The pictures of the manifest.
+    public static let pictures: [CorpusPicture] = {
+        guard let folder = Fixtures.corpus, let manifest = try? Data(contentsOf: folder.appending(path: "manifest.tsv"))
+        else {
+            return []
+        }
+        // Notes may hold any character but these two.
+        return manifest.split(separator: UInt8(ascii: "\n")).dropFirst().compactMap { line in
+            CorpusPicture(line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false))
+        }
+    }()
+
+    /// The pictures of some folders.
+    public static func pictures(
+        in folders: String...,
+        where matches: (CorpusPicture) -> Bool = { _ in true }
+    ) -> [CorpusPicture] {
+        self.pictures.filter { folders.contains($0.folder) && matches($0) }
+    }
+
+    /// Where a file of the corpus is.
+    public static func url(of path: String) throws -> URL {
+        guard let folder = Fixtures.corpus else {
+            throw TestSupportError("The corpus is not on this machine; set TINTYPE_CORPUS to its folder.")
+        }
+        return folder.appending(path: path)
+    }
+
+    /// The lines of one of the corpus' tables, without its head, as columns.
+    public static func table(_ name: String) -> [[String]] {
+        guard let url = try? self.url(of: name), let data = try? Data(contentsOf: url) else { return [] }
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst().map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        }
+    }
+}

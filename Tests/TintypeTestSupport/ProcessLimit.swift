@@ -1,0 +1,40 @@
+import CTintypeDescriptorLimit
+import Glibc
+
+/// A limit of the process that a test runs in: for exit tests, which have a process of their own.
+public enum ProcessLimit {
+    /// Lets the process open one more file, and no second one, until `body` is over.
+    ///
+    /// What is open stays open. libdispatch gets the files that it opens to look at its threads: it ends the process
+    /// where it can't open them, and the one that is left may be in use at that moment.
+    public static func withOneDescriptor<Result>(_ body: () async throws -> Result) async throws -> Result {
+        var old = rlimit()
+        let free = dup(STDERR_FILENO)
+        guard free >= 0, getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old) == 0 else {
+            throw TestSupportError("The limit of open files can't be tried: errno \(errno).")
+        }
+        close(free)
+        // The limit is one of numbers, and the lowest free number is always taken first.
+        var low = rlimit(rlim_cur: rlim_t(free + 1), rlim_max: old.rlim_max)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &low)
+        descriptor_limit_spare_dispatch(true)
+        defer {
+            descriptor_limit_spare_dispatch(false)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old)
+        }
+        return try await body()
+    }
+
+    /// Lets the process take at most so much more address space until `body` is over.
+    public static func withMemory<Result>(
+        atMost byteCount: Int,
+        _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        var old = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &old)
+        var low = rlimit(rlim_cur: rlim_t(ThisProcess.addressSpaceBytes + byteCount), rlim_max: old.rlim_max)
+        setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &low)
+        defer { setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &old) }
+        return try await body()
+    }
+}
