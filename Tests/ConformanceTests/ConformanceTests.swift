@@ -9,13 +9,13 @@ import TintypeTestTraits
     private static let check = ConformanceCheck()
     private static let folders = Set(Corpus.pictures.map(\.folder)).sorted()
 
-    @Test(arguments: Self.folders) func everyFileIsAsTheCorpusSays(folder: String) throws {
+    @Test(arguments: Self.folders) func `every file is as the corpus says`(folder: String) throws {
         var table = ConformanceTable()
         for picture in Corpus.pictures(in: folder) { table.add(picture, try Self.check.judge(picture)) }
         #expect(table.unexplained == [])
     }
 
-    @Test func everyExceptionIsStillOne() throws {
+    @Test func `every exception is still one`() throws {
         for path in CorpusExceptions.reasons.keys {
             let picture = try #require(Corpus.pictures.first { $0.path == path })
             let verdict = try Self.check.judge(picture)
@@ -27,7 +27,7 @@ import TintypeTestTraits
 @Suite(.computing) struct PixelMeasureTests {
     /// Every row counts, however tall the picture is.
     @Test(arguments: [16, 512, 2_048, 5_000], 0..<4)
-    func everyRowCounts(height: Int, row: Int) throws {
+    func `every row counts`(height: Int, row: Int) throws {
         let pixels = try PixelBuffer.make(.gray8, width: 3, height: height) { _, line, _ in line % 4 == row ? 255 : 0 }
         let means = PixelMeasure.means(pixels)
         #expect(abs(means.whole[0] - 63.75) < 0.01)

@@ -15,7 +15,7 @@ import TintypeTestTraits
             $0.expectation == "error"
         }
     )
-    func whatNoDecoderReadsIsAnError(_ picture: CorpusPicture) throws {
+    func `what no decoder reads is an error`(_ picture: CorpusPicture) throws {
         let data = try picture.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry).decode() }
         #expect(error?.message.hasSuffix(".") == true)
@@ -26,13 +26,13 @@ import TintypeTestTraits
             $0.expectation == "limit"
         }
     )
-    func whatIsTooLargeIsRefused(_ picture: CorpusPicture) throws {
+    func `what is too large is refused`(_ picture: CorpusPicture) throws {
         let data = try picture.data
         #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
     }
 
     @Test(arguments: ["bombs/max_size.jpg", "bombs/16383x16383.png"])
-    func aBombIsNamedByItsLimit(path: String) throws {
+    func `a bomb is named by its limit`(path: String) throws {
         let picture = try #require(Corpus.pictures.first { $0.path == path })
         let data = try picture.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
@@ -40,7 +40,7 @@ import TintypeTestTraits
     }
 
     /// Text chunks that inflate to gigabytes are passed over.
-    @Test func aBombInATextChunkCostsNothing() async throws {
+    @Test func `a bomb in a text chunk costs nothing`() async throws {
         let picture = try #require(Corpus.pictures.first { $0.path == "bombs/png_decompression_dos.png" })
         let image = try ImageDecoder(try picture.data, registry: self.registry).decode()
         #expect(PixelMeasure.digest(image.pixels) == picture.digest)
@@ -50,7 +50,7 @@ import TintypeTestTraits
         "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt", "jpeg-exotic", "jpeg-fuzz",
         "png-fuzz",
     ])
-    func nothingCrashes(folder: String) throws {
+    func `nothing crashes`(folder: String) throws {
         for picture in Corpus.pictures(in: folder) {
             let data = try picture.data
             for allowsTruncated in [false, true] {

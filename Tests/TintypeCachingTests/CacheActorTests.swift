@@ -17,7 +17,7 @@ import TintypeTestTraits
         self.cache = CacheActor(disk: DiskCache(.init(directory: self.folder.url)))
     }
 
-    @Test func memoryIsAskedBeforeTheDisk() async throws {
+    @Test func `memory is asked before the disk`() async throws {
         #expect(try await self.cache.lookUp(self.key) == nil)
         let image = try makeImage()
         await self.cache.store(image, data: makeData(10), metadata: .sample, for: self.key)
@@ -57,7 +57,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(CacheTiers.memory, 1, 0), (.disk, 0, 1), (.all, 1, 1), (CacheTiers(), 0, 0)])
-    func storeGoesToTheChosenTiers(tiers: CacheTiers, memoryCount: Int, diskCount: Int) async throws {
+    func `store goes to the chosen tiers`(tiers: CacheTiers, memoryCount: Int, diskCount: Int) async throws {
         let outcome = try await self.cache.storeAndWait(
             makeImage(),
             data: makeData(10),
@@ -74,7 +74,7 @@ import TintypeTestTraits
         #expect(await self.cache.contains(self.key) == (memoryCount + diskCount > 0))
     }
 
-    @Test func removalAndClearingReachBothTiers() async throws {
+    @Test func `removal and clearing reach both tiers`() async throws {
         for name in ["a", "b"] {
             try await self.cache.storeAndWait(
                 makeImage(),
@@ -93,7 +93,7 @@ import TintypeTestTraits
         #expect(self.folder.entryFiles() == [])
     }
 
-    @Test func diskThatCantBeReadIsAMissAndNotAnError() async throws {
+    @Test func `disk that cant be read is a miss and not an error`() async throws {
         let url = self.folder.url.appending(path: String(repeating: "n", count: 300))
         let cache = CacheActor(disk: DiskCache(.init(directory: url)))
         #expect(try await cache.lookUp(self.key) == nil)
@@ -133,7 +133,7 @@ import TintypeTestTraits
         #expect(entry.data == makeData(10))
     }
 
-    @Test func cacheWithoutADiskWorksInMemory() async throws {
+    @Test func `cache without a disk works in memory`() async throws {
         let cache = CacheActor(disk: nil)
         await cache.store(try makeImage(), data: makeData(10), metadata: .init(), for: self.key)
         #expect(try await cache.lookUp(self.key) != nil)

@@ -25,7 +25,7 @@ import TintypeTestTraits
 
     // MARK: Looking up
 
-    @Test func theDefaultsAreThoseOfThePeers() {
+    @Test func `the defaults are those of the peers`() {
         #expect(CacheGroup().policies.query == .serial)
         #expect(CacheGroup().policies.contains == .serial)
         #expect(CacheGroup().policies.store == .highestOnly)
@@ -39,7 +39,7 @@ import TintypeTestTraits
         (.highestOnly, false, ["", "", "look"]),
         (.lowestOnly, true, ["look", "", ""]),
     ])
-    func aQueryAsksWhomItsPolicyNames(policy: CacheGroup.Policy, isFound: Bool, calls: [String]) async throws {
+    func `a query asks whom its policy names`(policy: CacheGroup.Policy, isFound: Bool, calls: [String]) async throws {
         // The middle one has it too where all are asked in turn, so that the search ends there.
         try await self.fill(policy == .serial ? [self.middle] : [self.low])
         let group = self.makeGroup { $0.query = policy }
@@ -64,7 +64,7 @@ import TintypeTestTraits
         #expect(group.readyEntry(for: self.key) == nil)
     }
 
-    @Test func theHighestThatHasItAnswers() async throws {
+    @Test func `the highest that has it answers`() async throws {
         try await self.fill([self.low, self.high])
         let group = self.makeGroup()
         let entry = try #require(group.memoryEntry(for: self.key))
@@ -123,7 +123,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: CacheGroup.Policy.allCases)
-    func containsFollowsItsOwnPolicy(policy: CacheGroup.Policy) async throws {
+    func `contains follows its own policy`(policy: CacheGroup.Policy) async throws {
         try await self.fill([self.low])
         let group = self.makeGroup {
             $0.contains = policy
@@ -140,7 +140,7 @@ import TintypeTestTraits
         (CacheGroup.Policy.serial, [true, true, true]), (.concurrent, [true, true, true]),
         (.highestOnly, [false, false, true]), (.lowestOnly, [true, false, false]),
     ])
-    func storesAndRemovalsReachWhomTheirPolicyNames(policy: CacheGroup.Policy, reached: [Bool]) async throws {
+    func `stores and removals reach whom their policy names`(policy: CacheGroup.Policy, reached: [Bool]) async throws {
         let group = self.makeGroup {
             $0.store = policy
             $0.remove = policy
@@ -186,7 +186,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [CacheGroup.Policy.serial, .concurrent])
-    func aFailureOfOneDoesNotStopTheOthers(policy: CacheGroup.Policy) async throws {
+    func `a failure of one does not stop the others`(policy: CacheGroup.Policy) async throws {
         let group = self.makeGroup {
             $0.store = policy
             $0.remove = policy
@@ -206,7 +206,7 @@ import TintypeTestTraits
     // MARK: The group itself
 
     @Test(arguments: CacheGroup.Policy.allCases)
-    func anEmptyGroupAnswers(policy: CacheGroup.Policy) async throws {
+    func `an empty group answers`(policy: CacheGroup.Policy) async throws {
         let group = CacheGroup(
             policies: .init(query: policy, contains: policy, store: policy, remove: policy, clear: policy)
         )
@@ -237,7 +237,7 @@ import TintypeTestTraits
         #expect(statistics.lastReadError == nil)
     }
 
-    @Test func theOneThatWasAddedLastIsTheHighest() async throws {
+    @Test func `the one that was added last is the highest`() async throws {
         let group = CacheGroup()
         for cache in self.all { group.add(cache) }
         await group.store(try makeImage(), data: nil, metadata: .init(), for: self.key)

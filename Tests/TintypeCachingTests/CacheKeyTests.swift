@@ -3,7 +3,7 @@ import Testing
 @testable import TintypeCaching
 
 @Suite struct CacheKeyTests {
-    @Test func equalTextsMakeEqualKeys() {
+    @Test func `equal texts make equal keys`() {
         let first = CacheKey("https://example.org/a.jpg")
         let second = CacheKey("https://example.org/" + "a.jpg")
         #expect(first == second)
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [("a", "b"), ("", "a"), ("e\u{301}", "\u{e9}"), ("a", "a ")])
-    func textsOfOtherBytesMakeOtherKeys(first: String, second: String) {
+    func `texts of other bytes make other keys`(first: String, second: String) {
         #expect(CacheKey(first) != CacheKey(second))
         #expect(CacheKey(first).digest != CacheKey(second).digest)
     }
@@ -22,11 +22,11 @@ import Testing
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     ])
-    func digestIsTheSHA256OfTheText(text: String, digest: String) {
+    func `digest is the SHA256 of the text`(text: String, digest: String) {
         #expect(CacheKey(text).digest == digest)
     }
 
-    @Test func entryNameIsReadBackFromItsFileName() {
+    @Test func `entry name is read back from its file name`() {
         let entry = EntryName(CacheKey("abc"))
         #expect(entry.path == "entries/ba/7816bf8f01cfea414140de")
         #expect(
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["", "tmp", String(repeating: "A", count: 22), String(repeating: "0", count: 21) + "g"])
-    func otherFileNamesAreNoEntries(name: String) {
+    func `other file names are no entries`(name: String) {
         #expect(Array(name.utf8).withUnsafeBufferPointer { EntryName(shard: 1, fileName: $0) } == nil)
     }
 

@@ -25,7 +25,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [0.0, 1, 1_700_000_000.5, 4_000_000_000])
-    func recordComesBackFromItsWords(usedAt: Double) throws {
+    func `record comes back from its words`(usedAt: Double) throws {
         let record = CatalogueRecord(
             name: EntryName(high: 0xFEDC_BA98_7654_3210, low: 0x89AB_CDEF),
             byteCount: 1 << 39 + 7,
@@ -38,7 +38,7 @@ import TintypeTestTraits
         #expect(record.deadline == 1_800_000_001)
     }
 
-    @Test func flippedBitsOfASlotAreFoundOutUnlessTheyAreOfTheLastUse() throws {
+    @Test func `flipped bits of a slot are found out unless they are of the last use`() throws {
         var accepted = 0
         for bit in 0..<256 where !(64..<112).contains(bit) {
             var words = self.record(1, byteCount: 51_200, usedAt: 1_700_000_000).words
@@ -55,7 +55,7 @@ import TintypeTestTraits
         #expect(accepted <= 2)
     }
 
-    @Test func catalogueThatIsOnlyReadOutlivesTheShorteningOfItsFile() throws {
+    @Test func `catalogue that is only read outlives the shortening of its file`() throws {
         let folder = try ScratchFolder()
         let descriptor = open(folder.path + "/catalogue", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0)
@@ -67,7 +67,7 @@ import TintypeTestTraits
         #expect(try CatalogueRegion.open(descriptor, isShared: false) == nil)
     }
 
-    @Test func reservationsThatAreAnyNumberDoNotOverflow() throws {
+    @Test func `reservations that are any number do not overflow`() throws {
         let region = try CatalogueRegion.makePrivate(slotCount: 8)
         region[owner: 0] = .max
         region[.reservedByteCount] = .max
@@ -78,7 +78,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func tableHoldsWhatASetWouldHold(seed: UInt64) throws {
+    func `table holds what a set would hold`(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let region = try CatalogueRegion.makePrivate(slotCount: 200)
         var model: [Int: CatalogueRecord] = [:]
@@ -103,7 +103,7 @@ import TintypeTestTraits
         #expect(region[.byteCount] == UInt64(model.values.reduce(0) { $0 + $1.byteCount }))
     }
 
-    @Test func whileSlotsAreMovedAMissIsNotCertain() throws {
+    @Test func `while slots are moved a miss is not certain`() throws {
         let region = try CatalogueRegion.makePrivate(slotCount: 100)
         region[.sequence] += 1
         guard case .unknown = region.find(self.record(1).name) else {
@@ -114,7 +114,7 @@ import TintypeTestTraits
         #expect(self.isAbsent(self.record(1), in: region))
     }
 
-    @Test func oneWhoWasEndedWhileMovingSlotsLeavesNothingTwice() throws {
+    @Test func `one who was ended while moving slots leaves nothing twice`() throws {
         let region = try CatalogueRegion.makePrivate(slotCount: 100)
         region.put(self.record(1))
         region.put(self.record(2))
@@ -130,7 +130,7 @@ import TintypeTestTraits
         #expect(self.isAbsent(self.record(1), in: copy))
     }
 
-    @Test func totalsThatNobodySealedAreKnownToBeWrong() throws {
+    @Test func `totals that nobody sealed are known to be wrong`() throws {
         let region = try CatalogueRegion.makePrivate(slotCount: 100)
         #expect(region.hasValidTotals)
         region.put(self.record(1))
@@ -143,7 +143,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [100, 20_000])
-    func victimsAreTheLeastRecentlyUsed(count: Int) throws {
+    func `victims are the least recently used`(count: Int) throws {
         let region = try CatalogueRegion.makePrivate(slotCount: count * 2)
         for number in 0..<count { region.put(self.record(number, usedAt: Double(count - number))) }
         var victims = VictimQueue()
@@ -157,7 +157,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func largeTableWithoutAQueueGivesUpAnOldEntryInBoundedTime() throws {
+    @Test func `large table without a queue gives up an old entry in bounded time`() throws {
         let count = 60_000
         let region = try CatalogueRegion.makePrivate(slotCount: 100_000)
         for number in 0..<count { region.put(self.record(number, usedAt: Double(number))) }
@@ -166,7 +166,7 @@ import TintypeTestTraits
         #expect(try #require(victim).usedAtSeconds < Double(count) / 16)
     }
 
-    @Test func spareIsTheOnlyVictimWhenItIsAlone() throws {
+    @Test func `spare is the only victim when it is alone`() throws {
         let region = try CatalogueRegion.makePrivate(slotCount: 100)
         region.put(self.record(1))
         var victims = VictimQueue()

@@ -10,7 +10,7 @@ import TintypeTestTraits
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct CgroupPressureTests {
     @Test(.enabled(if: LimitedCgroup.isAvailable, "this process may not make memory cgroups"))
-    func aCgroupAtItsLimitMakesTheCacheGiveMemoryBack() async throws {
+    func `a cgroup at its limit makes the cache give memory back`() async throws {
         let group = try LimitedCgroup(byteCount: 16 << 20)
         let sensors = group.sensors
         try #require(!sensors.isEmpty)

@@ -26,7 +26,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [DiskCache.Expiry.access, .modification, .creation])
-    func expiredEntryIsAMissAndRemovedBeforeAnyCleaning(expiry: DiskCache.Expiry) async throws {
+    func `expired entry is a miss and removed before any cleaning`(expiry: DiskCache.Expiry) async throws {
         let cache = self.makeCache(expiry)
         try await self.store(cache)
         self.clock.advance(by: 999)
@@ -39,7 +39,8 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(DiskCache.Expiry.access, true), (.modification, false), (.creation, false)])
-    func useExtendsTheLifeOnlyWhereTheAgeCountsFromIt(expiry: DiskCache.Expiry, isAlive: Bool) async throws {
+    func `use extends the life only where the age counts from it`(expiry: DiskCache.Expiry, isAlive: Bool) async throws
+    {
         let cache = self.makeCache(expiry)
         try await self.store(cache)
         for _ in 0..<3 {
@@ -51,7 +52,10 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(DiskCache.Expiry.access, true), (.modification, true), (.creation, false)])
-    func overwriteExtendsTheLifeUnlessTheAgeCountsFromCreation(expiry: DiskCache.Expiry, isAlive: Bool) async throws {
+    func `overwrite extends the life unless the age counts from creation`(
+        expiry: DiskCache.Expiry,
+        isAlive: Bool
+    ) async throws {
         let cache = self.makeCache(expiry)
         try await self.store(cache)
         self.clock.advance(by: 600)
@@ -64,7 +68,7 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: self.key) != nil)
     }
 
-    @Test func useIsRecordedForTheNextProcess() async throws {
+    @Test func `use is recorded for the next process`() async throws {
         try await self.store(self.makeCache(.access))
         self.clock.advance(by: 900)
         #expect(try await self.makeCache(.access).entry(for: self.key) != nil)
@@ -72,14 +76,14 @@ import TintypeTestTraits
         #expect(try await self.makeCache(.access).entry(for: self.key) != nil)
     }
 
-    @Test func withoutAMaximumAgeNothingExpires() async throws {
+    @Test func `without a maximum age nothing expires`() async throws {
         let cache = self.makeCache(.access, maximumAge: nil)
         try await self.store(cache)
         self.clock.advance(by: 1e9)
         #expect(try await cache.entry(for: self.key) != nil)
     }
 
-    @Test func entryOfItsOwnExpiryEndsThen() async throws {
+    @Test func `entry of its own expiry ends then`() async throws {
         let cache = self.makeCache(.access)
         try await self.store(cache, expiry: self.clock.now.addingTimeInterval(5))
         self.clock.advance(by: 4)
@@ -89,7 +93,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [])
     }
 
-    @Test func clockThatWasSetBackDoesNotMakeEntriesImmortal() async throws {
+    @Test func `clock that was set back does not make entries immortal`() async throws {
         let cache = self.makeCache(.access)
         try await self.store(cache)
         self.clock.advance(by: -1e6)
@@ -99,7 +103,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [DiskCache.Expiry.access, .modification, .creation])
-    func pruneRemovesExactlyTheExpired(expiry: DiskCache.Expiry) async throws {
+    func `prune removes exactly the expired`(expiry: DiskCache.Expiry) async throws {
         let cache = self.makeCache(expiry)
         try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old"))
         // What cleans after the opening would find them first.
@@ -117,7 +121,7 @@ import TintypeTestTraits
         #expect(await cache.statistics().byteCount == self.folder.byteCount())
     }
 
-    @Test func openingRemovesTheExpired() async throws {
+    @Test func `opening removes the expired`() async throws {
         try await self.store(self.makeCache(.access))
         self.clock.advance(by: 2_000)
         let cache = self.makeCache(.access)
@@ -126,7 +130,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [])
     }
 
-    @Test func storingRemovesTheExpiredInStep() async throws {
+    @Test func `storing removes the expired in step`() async throws {
         let cache = self.makeCache(.access)
         for number in 0..<3 {
             try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old \(number)"))

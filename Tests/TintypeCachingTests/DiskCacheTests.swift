@@ -18,7 +18,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [0, 1, 14, 15, 1_000, 300_000])
-    func storedBytesComeBack(count: Int) async throws {
+    func `stored bytes come back`(count: Int) async throws {
         let clock = TestClock()
         let cache = DiskCache(.init(directory: self.folder.url, now: { clock.now }))
         #expect(try await cache.entry(for: self.key) == nil)
@@ -61,7 +61,7 @@ import TintypeTestTraits
         #expect((statistics.hits, statistics.misses, statistics.expiredEntries) == (0, 0, 1))
     }
 
-    @Test func entryOutlivesTheCacheAndItsFile() async throws {
+    @Test func `entry outlives the cache and its file`() async throws {
         let data = makeData(100_000)
         let entry = try await {
             let cache = self.makeCache()
@@ -73,13 +73,13 @@ import TintypeTestTraits
         #expect(entry?.data == data)
     }
 
-    @Test func anotherCacheOverTheFolderFindsTheEntry() async throws {
+    @Test func `another cache over the folder finds the entry`() async throws {
         try await self.makeCache().store(makeData(10), metadata: .sample, for: self.key)
         let entry = try await self.makeCache().entry(for: self.key)
         #expect(entry?.data == makeData(10))
     }
 
-    @Test func fileIsCalledByTheDigestAndForThisUserOnly() async throws {
+    @Test func `file is called by the digest and for this user only`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .sample, for: self.key)
         let path = self.folder.path(of: self.key)
@@ -97,7 +97,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func largeReplacedBySmallLeavesTheSmallSize() async throws {
+    @Test func `large replaced by small leaves the small size`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(100_000), metadata: .init(), for: self.key)
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
@@ -107,7 +107,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount < 1_000)
     }
 
-    @Test func removalForgets() async throws {
+    @Test func `removal forgets`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         #expect(try await cache.remove(self.key))
@@ -119,7 +119,7 @@ import TintypeTestTraits
         #expect(statistics.misses == 1)
     }
 
-    @Test func clearingRemovesEntriesAndNothingElse() async throws {
+    @Test func `clearing removes entries and nothing else`() async throws {
         let cache = self.makeCache()
         for number in 0..<20 {
             try await cache.store(makeData(10), metadata: .init(), for: CacheKey("\(number)"))
@@ -133,7 +133,7 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: self.key) != nil)
     }
 
-    @Test func statisticsOfAnOldFolderCountWhatIsThere() async throws {
+    @Test func `statistics of an old folder count what is there`() async throws {
         let first = self.makeCache()
         for number in 0..<50 {
             try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
@@ -144,7 +144,7 @@ import TintypeTestTraits
         #expect(statistics.directory == self.folder.path)
     }
 
-    @Test func cancelledCallerReadsNothing() async throws {
+    @Test func `cancelled caller reads nothing`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         let gate = AsyncStream<Void>.makeStream()
@@ -158,7 +158,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["a b", "100%", "größe", "a%20b", "trailing/"])
-    func folderMayHaveAnyName(name: String) async throws {
+    func `folder may have any name`(name: String) async throws {
         let cache = DiskCache(.init(directory: URL(filePath: self.folder.path + "/" + name)))
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         let path = self.folder.path + "/" + (name == "trailing/" ? "trailing" : name)
@@ -166,12 +166,12 @@ import TintypeTestTraits
         #expect(self.folder.files() == [path + self.folder.path(of: self.key).dropFirst(self.folder.path.count)])
     }
 
-    @Test func relativeFolderIsTakenFromTheWorkingDirectory() async throws {
+    @Test func `relative folder is taken from the working directory`() async throws {
         let cache = DiskCache(.init(directory: URL(filePath: "some/folder")))
         #expect(await cache.statistics().directory == FileManager.default.currentDirectoryPath + "/some/folder")
     }
 
-    @Test func defaultFolderFollowsTheEnvironment() {
+    @Test func `default folder follows the environment`() {
         let accountHome = URL(filePath: "/home/account", directoryHint: .isDirectory)
         let path = { (cacheHome: String?, home: String?) in
             DiskCache.Configuration.defaultDirectory(cacheHome: cacheHome, home: home, accountHome: accountHome)

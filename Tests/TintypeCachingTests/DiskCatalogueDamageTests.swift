@@ -27,7 +27,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Damage.allCases)
-    func lostCatalogueIsMadeAnewFromTheFiles(damage: Damage) async throws {
+    func `lost catalogue is made anew from the files`(damage: Damage) async throws {
         try await self.fill()
         var bytes = try Data(contentsOf: self.catalogue)
         try FileManager.default.removeItem(at: self.catalogue)
@@ -50,7 +50,7 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: CacheKey("none")) == nil)
     }
 
-    @Test func catalogueOfAnotherStartOfTheSystemIsComparedWithTheFolder() async throws {
+    @Test func `catalogue of another start of the system is compared with the folder`() async throws {
         try await self.fill()
         do {
             let folder = try openFolder(self.folder.path)
@@ -70,7 +70,7 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: self.keys[1]) == nil)
     }
 
-    @Test func storeOfOneWhoWasEndedWhileMovingItsFileIsSettled() async throws {
+    @Test func `store of one who was ended while moving its file is settled`() async throws {
         try await self.fill()
         let now = Date().timeIntervalSince1970
         do {
@@ -95,7 +95,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount == self.folder.byteCount())
     }
 
-    @Test func entryWithAWrongNameAndByChanceTheRightCheckIsForgotten() async throws {
+    @Test func `entry with a wrong name and by chance the right check is forgotten`() async throws {
         try await self.fill()
         do {
             let folder = try openFolder(self.folder.path)
@@ -115,7 +115,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount == self.folder.byteCount())
     }
 
-    @Test func folderIsReadAfterAClearingThatWasCutShort() async throws {
+    @Test func `folder is read after a clearing that was cut short`() async throws {
         try await self.fill()
         do {
             // What a process leaves that is killed while it moves the entries aside.
@@ -130,7 +130,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount == self.folder.byteCount())
     }
 
-    @Test func totalsThatDoNotHoldHaveTheFolderRead() async throws {
+    @Test func `totals that do not hold have the folder read`() async throws {
         try await self.fill()
         do {
             let folder = try openFolder(self.folder.path)
@@ -144,7 +144,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount == self.folder.byteCount())
     }
 
-    @Test func roomIsMadeAlthoughTheSlotsOfAllEntriesWereLost() async throws {
+    @Test func `room is made although the slots of all entries were lost`() async throws {
         try await self.fill()
         do {
             // As a file that was cut after its header, and made as long again.

@@ -31,7 +31,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Cut.allCases)
-    func catalogueThatIsCutInPlaceIsMadeAnew(cut: Cut) async {
+    func `catalogue that is cut in place is made anew`(cut: Cut) async {
         await #expect(processExitsWith: .success) { [cut] in
             let scratch = try ScratchFolder()
             let keys = (0..<400).map { CacheKey("\($0)") }
@@ -67,7 +67,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func cutsWhileManyReadAndWriteEndNoProcess() async {
+    @Test func `cuts while many read and write end no process`() async {
         await #expect(processExitsWith: .success) {
             let scratch = try ScratchFolder()
             let limit = 400_000
@@ -104,7 +104,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
-    func fullDiskUnderAMappedCatalogueEndsNoProcess() async {
+    func `full disk under a mapped catalogue ends no process`() async {
         await #expect(processExitsWith: .success) {
             let disk = try TemporaryFileSystem(byteCount: 2 << 20)
             let cache = DiskCache(.init(directory: disk.url))
@@ -136,7 +136,7 @@ import TintypeTestTraits
 
     // MARK: The host's own signals
 
-    @Test func faultThatIsNotOfACatalogueStillEndsTheProcess() async {
+    @Test func `fault that is not of a catalogue still ends the process`() async {
         await #expect(processExitsWith: .signal(SIGBUS)) {
             signal(SIGBUS, SIG_DFL)
             let scratch = try ScratchFolder()
@@ -146,7 +146,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func signalThatIsSentStillEndsTheProcess() async {
+    @Test func `signal that is sent still ends the process`() async {
         await #expect(processExitsWith: .signal(SIGBUS)) {
             signal(SIGBUS, SIG_DFL)
             let scratch = try ScratchFolder()
@@ -156,7 +156,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [true, false])
-    func handlerOfTheHostGetsItsOwnFaults(isFirst: Bool) async {
+    func `handler of the host gets its own faults`(isFirst: Bool) async {
         await #expect(processExitsWith: .exitCode(42)) { [isFirst] in
             let scratch = try ScratchFolder()
             var folder: CacheFolder?
@@ -172,7 +172,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func handlerOfTheHostThatJumpsOutOfAFaultGetsTheNextOneToo() async {
+    @Test func `handler of the host that jumps out of a fault gets the next one too`() async {
         await #expect(processExitsWith: .success) {
             signal(SIGBUS, SIG_DFL)
             let scratch = try ScratchFolder()
@@ -192,7 +192,7 @@ import TintypeTestTraits
     // MARK: Catalogues of others
 
     @Test(.enabled(if: geteuid() == 0, "only root can leave files of root"))
-    func catalogueThatRootHasLeftIsReplaced() async {
+    func `catalogue that root has left is replaced`() async {
         await #expect(processExitsWith: .success) {
             let scratch = try ScratchFolder()
             try #require(chown(scratch.path, 65_534, 65_534) == 0 && setegid(65_534) == 0 && seteuid(65_534) == 0)
@@ -217,7 +217,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func catalogueWithASecondNameIsNotShared() async throws {
+    @Test func `catalogue with a second name is not shared`() async throws {
         let scratch = try ScratchFolder()
         let first = DiskCache(.init(directory: scratch.url.appending(path: "one")))
         try await first.store(makeData(10), metadata: .init(), for: CacheKey("a"))

@@ -31,7 +31,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [], comment)
     }
 
-    @Test func eachFlippedBitIsAMissAndRemoved() async throws {
+    @Test func `each flipped bit is a miss and removed`() async throws {
         let file = try await self.storedFile()
         for position in 0..<file.count {
             for bit in 0..<8 {
@@ -46,7 +46,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount == 0)
     }
 
-    @Test func eachTruncationIsAMissAndRemoved() async throws {
+    @Test func `each truncation is a miss and removed`() async throws {
         let file = try await self.storedFile()
         for count in 0..<file.count {
             try await self.expectMiss(file.prefix(count), "the first \(count) bytes")
@@ -54,24 +54,24 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [1, 100, 100_000])
-    func trailingBytesAreAMissAndRemoved(count: Int) async throws {
+    func `trailing bytes are a miss and removed`(count: Int) async throws {
         let file = try await self.storedFile()
         try await self.expectMiss(file + makeData(count), "\(count) more bytes")
     }
 
     @Test(arguments: [0, 1, 71, 72, 73, 10_000])
-    func garbageIsAMissAndRemoved(count: Int) async throws {
+    func `garbage is a miss and removed`(count: Int) async throws {
         _ = try await self.storedFile()
         try await self.expectMiss(makeData(count), "\(count) random bytes")
     }
 
-    @Test func anotherVersionIsAMiss() async throws {
+    @Test func `another version is a miss`() async throws {
         var file = try await self.storedFile()
         file[8] = 1
         try await self.expectMiss(file, "version 1")
     }
 
-    @Test func entryOfAnotherKeyUnderTheNameIsAMiss() async throws {
+    @Test func `entry of another key under the name is a miss`() async throws {
         let other = CacheKey("another key")
         try await self.cache.store(makeData(20), metadata: .init(), for: other)
         let file = try Data(contentsOf: URL(filePath: self.folder.path(of: other)))
@@ -97,14 +97,14 @@ import TintypeTestTraits
         #expect(try await self.cache.metadata(for: self.key) == nil)
     }
 
-    @Test func storeAfterDamageHeals() async throws {
+    @Test func `store after damage heals`() async throws {
         let file = try await self.storedFile()
         try await self.expectMiss(file.dropLast(), "a torn write")
         _ = try await self.storedFile()
         #expect(try await self.cache.entry(for: self.key)?.data == makeData(20))
     }
 
-    @Test func symbolicLinkIsAMissAndIsLeftAloneAsIsItsTarget() async throws {
+    @Test func `symbolic link is a miss and is left alone as is its target`() async throws {
         let file = try await self.storedFile()
         let target = self.folder.path + "/target"
         try file.write(to: URL(filePath: target))
@@ -126,7 +126,7 @@ import TintypeTestTraits
         #expect(error?.underlyingError == SystemCallError(call: "rename", number: EEXIST))
     }
 
-    @Test func pipeInThePlaceOfAnEntryDoesNotBlockAndIsLeftAlone() async throws {
+    @Test func `pipe in the place of an entry does not block and is left alone`() async throws {
         _ = try await self.storedFile()
         unlink(self.path)
         #expect(mkfifo(self.path, 0o600) == 0)
@@ -135,7 +135,7 @@ import TintypeTestTraits
         #expect(access(self.path, F_OK) == 0)
     }
 
-    @Test func folderInThePlaceOfAnEntryIsAMissAndAStoreSaysSo() async throws {
+    @Test func `folder in the place of an entry is a miss and a store says so`() async throws {
         _ = try await self.storedFile()
         unlink(self.path)
         #expect(mkdir(self.path, 0o700) == 0)
@@ -144,7 +144,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [])
     }
 
-    @Test func pruneRemovesWhatBeginsAsAnEntryAndIsNone() async throws {
+    @Test func `prune removes what begins as an entry and is none`() async throws {
         let file = try await self.storedFile()
         let other = self.folder.path(of: CacheKey("x"))
         try FileManager.default.createDirectory(
@@ -166,7 +166,7 @@ import TintypeTestTraits
     }
 
     /// Entries that are on disk must stay readable: a change of this is a change of the version.
-    @Test func fileFormatIsStable() async throws {
+    @Test func `file format is stable`() async throws {
         let cache = DiskCache(.init(directory: self.folder.url, now: { Date(timeIntervalSince1970: 1_700_000_000) }))
         try await cache.store(Data("body".utf8), metadata: .init(formatName: "png"), for: self.key)
         let file = try Data(contentsOf: URL(filePath: self.path))

@@ -13,7 +13,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
-    func fullDiskIsSaidAndOldEntriesStayReadable() async throws {
+    func `full disk is said and old entries stay readable`() async throws {
         let disk = try TemporaryFileSystem(byteCount: 256 << 10)
         let cache = DiskCache(.init(directory: disk.url))
         try await cache.store(makeData(50_000), metadata: .sample, for: self.key)
@@ -68,7 +68,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
-    func readOnlyDiskIsSaidAndStillServesItsEntries() async throws {
+    func `read only disk is said and still serves its entries`() async throws {
         let disk = try TemporaryFileSystem(byteCount: 256 << 10)
         let clock = TestClock()
         let first = DiskCache(.init(directory: disk.url, now: { clock.now }))
@@ -90,7 +90,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func folderUnderAFileIsNotWritableAndHasNoEntries() async throws {
+    @Test func `folder under a file is not writable and has no entries`() async throws {
         let cache = DiskCache(.init(directory: URL(filePath: "/dev/null/x")))
         #expect(try await cache.entry(for: self.key) == nil)
         #expect(await !cache.contains(self.key))
@@ -130,7 +130,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
-    func folderWithoutPermissionIsNotWritable() async throws {
+    func `folder without permission is not writable`() async throws {
         let folder = try ScratchFolder()
         #expect(chmod(folder.path, 0o500) == 0)
         let error = await self.storeError(DiskCache(.init(directory: folder.url)))
@@ -138,7 +138,7 @@ import TintypeTestTraits
         #expect(chmod(folder.path, 0o700) == 0)
     }
 
-    @Test func readThatTheSystemRefusesIsAnError() async throws {
+    @Test func `read that the system refuses is an error`() async throws {
         let folder = try ScratchFolder()
         let url = folder.url.appending(path: String(repeating: "n", count: 300))
         let cache = DiskCache(.init(directory: url))
@@ -148,7 +148,7 @@ import TintypeTestTraits
         #expect(await self.storeError(cache)?.code == .cacheNotWritable)
     }
 
-    @Test func noDescriptorLeftIsSaid() async {
+    @Test func `no descriptor left is said`() async {
         await #expect(processExitsWith: .success) {
             let folder = try ScratchFolder()
             let cache = DiskCache(.init(directory: folder.url))
@@ -172,7 +172,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func errorOfABackgroundStoreReachesTheHandlerAndTheStatistics() async throws {
+    @Test func `error of a background store reaches the handler and the statistics`() async throws {
         let errors = AsyncStream<CacheError>.makeStream()
         let cache = DiskCache(
             .init(
@@ -195,7 +195,7 @@ import TintypeTestTraits
         (EMFILE, .tooManyOpenFiles),
         (ENFILE, .tooManyOpenFiles), (ENOMEM, .outOfMemory), (EIO, .diskFault), (EXDEV, .unexpected),
     ])
-    func eachFailureOfAStoreHasItsCodeAndNamesTheFolder(number: Int32, code: CacheError.Code) {
+    func `each failure of a store has its code and names the folder`(number: Int32, code: CacheError.Code) {
         let error = CacheError.writing(SystemCallError(call: "open", number: number), in: "/some/folder")
         #expect(error.code == code)
         #expect(error.message.contains("/some/folder"))
@@ -204,7 +204,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(EACCES, CacheError.Code.notReadable), (EIO, .diskFault), (EMFILE, .tooManyOpenFiles)])
-    func eachFailureOfAReadHasItsCode(number: Int32, code: CacheError.Code) {
+    func `each failure of a read has its code`(number: Int32, code: CacheError.Code) {
         #expect(CacheError.reading(SystemCallError(call: "open", number: number), in: "/some/folder").code == code)
     }
 }

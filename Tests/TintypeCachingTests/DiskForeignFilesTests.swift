@@ -137,7 +137,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Action.allCases)
-    func whateverIsDoneOnlyWhatTheCacheWroteIsRemoved(action: Action) async throws {
+    func `whatever is done only what the cache wrote is removed`(action: Action) async throws {
         let cache = self.makeCache(sizeLimit: action == .evicting ? 40_000 : 1 << 30)
         try await self.fill(cache)
         try self.putForeigners()
@@ -174,7 +174,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["entries", "temporary", "discarded", "namespaces", "tmp"])
-    func plainFileInThePlaceOfAFolderStays(name: String) async throws {
+    func `plain file in the place of a folder stays`(name: String) async throws {
         try self.put(name)
         let cache = self.makeCache()
         let error: CacheError?
@@ -193,7 +193,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["catalogue", "catalogue.new"])
-    func fileOfTheNameOfTheCatalogueStaysAndIsSaid(name: String) async throws {
+    func `file of the name of the catalogue stays and is said`(name: String) async throws {
         try self.put(name)
         let cache = self.makeCache()
         try await self.fill(cache)
@@ -209,7 +209,7 @@ import TintypeTestTraits
         #expect(try Data(contentsOf: URL(filePath: self.root + "/" + name)) == makeData(40))
     }
 
-    @Test func fileThatIsLinkedUnderTheNameOfANewCatalogueKeepsItsBytes() async throws {
+    @Test func `file that is linked under the name of a new catalogue keeps its bytes`() async throws {
         try self.put("../letter")
         mkdir(self.root, 0o700)
         #expect(link(self.folder.path + "/letter", self.root + "/catalogue.new") == 0)
@@ -219,7 +219,7 @@ import TintypeTestTraits
         #expect(try Data(contentsOf: URL(filePath: self.folder.path + "/letter")) == makeData(40))
     }
 
-    @Test func folderInThePlaceOfAnEntryIsNotEvicted() async throws {
+    @Test func `folder in the place of an entry is not evicted`() async throws {
         let cache = self.makeCache(sizeLimit: 20_000)
         try await cache.store(makeData(100), metadata: .init(), for: self.keys[0])
         let place = EntryName(self.keys[0]).path
@@ -231,7 +231,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func whatCameIntoAFolderWhileItWasClearedIsBroughtBack() async throws {
+    @Test func `what came into a folder while it was cleared is brought back`() async throws {
         let cache = self.makeCache()
         try await self.fill(cache)
         await cache.shutdown()
@@ -248,7 +248,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [false, true])
-    func folderOfAnUnknownLayoutIsLeftAlone(isMerging: Bool) async throws {
+    func `folder of an unknown layout is left alone`(isMerging: Bool) async throws {
         // As backups and stores of containers have their files, some of which begin like an entry.
         let digests = (0..<40).map { CacheKey("blob \($0)").digest }
         let paths = digests.map { "\($0.prefix(2))/\($0)" } + ["tmp/0123456789abcdef-1", "entries/index", "version"]
@@ -270,7 +270,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func mergingTakesTheEntriesAndLeavesAllElse() async throws {
+    @Test func `merging takes the entries and leaves all else`() async throws {
         let old = self.makeCache()
         try await self.fill(old)
         await old.shutdown()

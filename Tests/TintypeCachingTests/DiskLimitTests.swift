@@ -21,7 +21,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [1, 2, 4])
-    func limitHoldsWhileManyTasksWrite(laneCount: Int) async throws {
+    func `limit holds while many tasks write`(laneCount: Int) async throws {
         let limit = 200_000
         let cache = self.makeCache(sizeLimit: limit, laneCount: laneCount)
         let folder = self.folder
@@ -48,7 +48,7 @@ import TintypeTestTraits
         #expect(statistics.evictions == 1_000 - statistics.entryCount)
     }
 
-    @Test func leastRecentlyUsedGoesFirst() async throws {
+    @Test func `least recently used goes first`() async throws {
         let cache = self.makeCache(sizeLimit: 3_500)
         let keys = (0..<4).map { CacheKey("\($0)") }
         for key in keys[0..<3] {
@@ -61,7 +61,7 @@ import TintypeTestTraits
         for key in [keys[0], keys[2], keys[3]] { #expect(try await cache.entry(for: key) != nil) }
     }
 
-    @Test func orderOfUseOutlivesTheProcess() async throws {
+    @Test func `order of use outlives the process`() async throws {
         let keys = (0..<4).map { CacheKey("\($0)") }
         let first = self.makeCache(sizeLimit: 3_500)
         for key in keys[0..<3] {
@@ -75,7 +75,7 @@ import TintypeTestTraits
         #expect(try await second.entry(for: keys[0]) != nil)
     }
 
-    @Test func entryOverTheWholeLimitIsRefusedAndTheOldOneStays() async throws {
+    @Test func `entry over the whole limit is refused and the old one stays`() async throws {
         let cache = self.makeCache(sizeLimit: 2_000)
         let key = CacheKey("a")
         try await cache.store(makeData(100), metadata: .init(), for: key)
@@ -88,7 +88,7 @@ import TintypeTestTraits
         #expect(await cache.statistics().lastStoreError?.code == .entryTooLarge)
     }
 
-    @Test func overwriteEvictsOthersBeforeItsOwnOldValue() async throws {
+    @Test func `overwrite evicts others before its own old value`() async throws {
         let cache = self.makeCache(sizeLimit: 2_500)
         for name in ["a", "b"] {
             try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey(name))
@@ -99,7 +99,7 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: CacheKey("b")) == nil)
     }
 
-    @Test func openingAFolderOverTheLimitTrimsIt() async throws {
+    @Test func `opening a folder over the limit trims it`() async throws {
         let first = self.makeCache(sizeLimit: 1 << 20)
         for number in 0..<20 {
             try await first.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
@@ -114,7 +114,7 @@ import TintypeTestTraits
         #expect(await !second.contains(CacheKey("0")))
     }
 
-    @Test func pruneEvictsWhatOtherProcessesAddedOverTheLimit() async throws {
+    @Test func `prune evicts what other processes added over the limit`() async throws {
         let cache = self.makeCache(sizeLimit: 5_500)
         try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey("mine"))
         let other = self.makeCache(sizeLimit: 1 << 20)
@@ -129,7 +129,7 @@ import TintypeTestTraits
         #expect(await cache.contains(CacheKey("8")))
     }
 
-    @Test func entryThatAnotherProcessUsesIsNotTheVictim() async throws {
+    @Test func `entry that another process uses is not the victim`() async throws {
         let cache = self.makeCache(sizeLimit: 2_500)
         for name in ["a", "b"] {
             try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey(name))

@@ -42,7 +42,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [true, false])
-    func loadsGoOnWhileAStoppedProcessHasTheLock(isOpened: Bool) async throws {
+    func `loads go on while a stopped process has the lock`(isOpened: Bool) async throws {
         let first = self.makeCache()
         try await first.store(makeData(100), metadata: .sample, for: self.key)
         await first.waitForHousekeeping()
@@ -71,7 +71,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func backgroundStoresBehindAStoppedProcessFailAndAreCounted() async throws {
+    @Test func `background stores behind a stopped process fail and are counted`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(100), metadata: .sample, for: self.key)
         await cache.waitForHousekeeping()
@@ -85,7 +85,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func folderThatNobodyHasOpenedIsAMissWhileTheLockIsKept() async throws {
+    @Test func `folder that nobody has opened is a miss while the lock is kept`() async throws {
         #expect(FileManager.default.createFile(atPath: self.folder.path + "/lock", contents: nil))
         let holder = try self.stopHolder()
         let cache = self.makeCache()
@@ -98,7 +98,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func cancelledReadAndShutdownDoNotWaitForTheLock() async throws {
+    @Test func `cancelled read and shutdown do not wait for the lock`() async throws {
         #expect(FileManager.default.createFile(atPath: self.folder.path + "/lock", contents: nil))
         let holder = try self.stopHolder()
         let cache = self.makeCache(lockTimeout: .seconds(3_600))
@@ -115,7 +115,7 @@ import TintypeTestTraits
         holder.finish()
     }
 
-    @Test func lockThatIsHeldForAMomentIsWaitedFor() async throws {
+    @Test func `lock that is held for a moment is waited for`() async throws {
         let (one, other) = (try openFolder(self.folder.path), try openFolder(self.folder.path))
         let lock = try FolderLock(in: one.descriptor)
         #expect(lock.tryLock())
@@ -130,7 +130,7 @@ import TintypeTestTraits
         #expect(patience.timeouts.load(ordering: .relaxed) == 0)
     }
 
-    @Test func roomIsWaitedForAgainAfterAWaitInVain() async throws {
+    @Test func `room is waited for again after a wait in vain`() async throws {
         let giveBack = Locked<(@Sendable () -> Void)?>(nil)
         let limit = 1 << 20
         var configuration = DiskCache.Configuration(directory: self.folder.url, sizeLimit: limit)
@@ -153,7 +153,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test func lockAndNumberThatAForkedChildKeepsAreGivenBack() async {
+    @Test func `lock and number that a forked child keeps are given back`() async {
         await #expect(processExitsWith: .success) {
             let scratch = try ScratchFolder()
             var folder: CacheFolder? = try openFolder(scratch.path)

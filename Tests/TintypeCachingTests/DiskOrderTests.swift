@@ -69,7 +69,7 @@ import TintypeTestTraits
         #expect(try await self.cache.entry(for: key) == nil)
     }
 
-    @Test func readAfterAnEnqueuedStoreSeesIt() async throws {
+    @Test func `read after an enqueued store sees it`() async throws {
         for number in 0..<300 {
             let key = CacheKey("\(number % 20)")
             self.cache.enqueueStore(makeData(1_000, seed: UInt64(number)), metadata: .init(), for: key)
@@ -77,7 +77,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func lastOfManyEnqueuedStoresStays() async throws {
+    @Test func `last of many enqueued stores stays`() async throws {
         let key = CacheKey("a")
         for number in UInt64(0)..<100 {
             self.cache.enqueueStore(makeData(10, seed: number), metadata: .init(), for: key)
@@ -88,7 +88,7 @@ import TintypeTestTraits
         #expect(try await self.cache.entry(for: key)?.data == makeData(10, seed: 99))
     }
 
-    @Test func waitingEndsWhenAllIsWritten() async throws {
+    @Test func `waiting ends when all is written`() async throws {
         for number in 0..<500 {
             self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
         }
@@ -96,7 +96,7 @@ import TintypeTestTraits
         #expect(self.folder.entryFiles().count == 500)
     }
 
-    @Test func removalAfterAnEnqueuedStoreLeavesNothing() async throws {
+    @Test func `removal after an enqueued store leaves nothing`() async throws {
         for number in 0..<100 {
             let key = CacheKey("\(number)")
             self.cache.enqueueStore(makeData(100), metadata: .init(), for: key)
@@ -106,7 +106,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [])
     }
 
-    @Test func awaitedStoreAfterAnEnqueuedOneWins() async throws {
+    @Test func `awaited store after an enqueued one wins`() async throws {
         let key = CacheKey("a")
         for _ in 0..<100 {
             self.cache.enqueueStore(makeData(10, seed: 1), metadata: .init(), for: key)
@@ -115,7 +115,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func clearingDropsWhatWaitsAndKeepsWhatComesAfter() async throws {
+    @Test func `clearing drops what waits and keeps what comes after`() async throws {
         for number in 0..<200 {
             self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
         }
@@ -126,7 +126,7 @@ import TintypeTestTraits
         #expect(await self.cache.contains(CacheKey("after")))
     }
 
-    @Test func waitingBytesAreBounded() {
+    @Test func `waiting bytes are bounded`() {
         let pending = PendingStores(byteLimit: 100)
         let add = { (name: String, count: Int) in
             pending.add(.init(key: CacheKey(name), data: makeData(count), metadata: .init()))
@@ -185,7 +185,7 @@ import TintypeTestTraits
         guard case .queued = add("c", 500, body: nil) else { Issue.record("bytes are still counted"); return }
     }
 
-    @Test func shutdownWritesWhatWaitsAndRefusesTheRest() async throws {
+    @Test func `shutdown writes what waits and refuses the rest`() async throws {
         for number in 0..<200 {
             self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
         }
@@ -201,7 +201,7 @@ import TintypeTestTraits
         await self.cache.waitForPendingStores()
     }
 
-    @Test func threadsEndWithTheCache() async {
+    @Test func `threads end with the cache`() async {
         await #expect(processExitsWith: .success) {
             let folder = try ScratchFolder()
             var cache: DiskCache? = DiskCache(.init(directory: folder.url, laneCount: 3))
@@ -222,7 +222,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func manyShortLivedCachesComeAndGo() async throws {
+    @Test func `many short lived caches come and go`() async throws {
         for number in 0..<100 {
             let cache = DiskCache(.init(directory: self.folder.url))
             cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))

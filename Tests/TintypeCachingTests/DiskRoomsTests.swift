@@ -24,7 +24,7 @@ import TintypeTestTraits
         return DiskCache(configuration)
     }
 
-    @Test func namespacesAreApartAndHaveTheirOwnLimits() async throws {
+    @Test func `namespaces are apart and have their own limits`() async throws {
         let plain = self.makeCache()
         let faces = self.makeCache { $0.namespace = "faces" }
         let small = self.makeCache {
@@ -44,14 +44,14 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["", ".", "..", "a/b", String(repeating: "n", count: 300), "%", "\u{0}"])
-    func anyNamespaceIsOneFolderName(namespace: String) {
+    func `any namespace is one folder name`(namespace: String) {
         let name = DiskCache.Configuration.folderName(of: namespace)
         #expect(!name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && name.utf8.count <= 255)
         #expect(name.utf8.allSatisfy { $0 > 32 && $0 < 127 })
         #expect(DiskCache.Configuration.folderName(of: namespace + "x") != name)
     }
 
-    @Test func entryOfAReadOnlyFolderIsFoundAndLeftAlone() async throws {
+    @Test func `entry of a read only folder is found and left alone`() async throws {
         let other = self.makeCache("other")
         try await other.store(makeData(100), metadata: .sample, for: self.key)
         await other.shutdown()
@@ -68,7 +68,7 @@ import TintypeTestTraits
         #expect(ScratchFolder.files(under: self.folder.path + "/other") == before)
     }
 
-    @Test func mergingMovesTheEntriesAndRemovesTheFolder() async throws {
+    @Test func `merging moves the entries and removes the folder`() async throws {
         let keys = (0..<100).map { CacheKey("\($0)") }
         let old = self.makeCache("old")
         for key in keys { try await old.store(makeData(100), metadata: .sample, for: key) }
@@ -89,7 +89,7 @@ import TintypeTestTraits
         )
     }
 
-    @Test func mergingLeavesFilesAloneThatAreNoEntries() async throws {
+    @Test func `merging leaves files alone that are no entries`() async throws {
         let other = self.folder.url.appending(path: "other")
         let paths = ["de/brief.txt", "my/letter", "entries/ab/notes"].map { other.appending(path: $0) }
         for path in paths {
@@ -102,7 +102,7 @@ import TintypeTestTraits
         for path in paths { #expect(try Data(contentsOf: path) == makeData(100)) }
     }
 
-    @Test func mergingAFolderWithItselfByAnotherPathChangesNothing() async throws {
+    @Test func `merging a folder with itself by another path changes nothing`() async throws {
         let (own, link) = (self.folder.url.appending(path: "own"), self.folder.url.appending(path: "link"))
         let cache = DiskCache(.init(directory: own))
         try await cache.store(makeData(100), metadata: .sample, for: CacheKey("a"))
@@ -112,13 +112,13 @@ import TintypeTestTraits
         #expect(FileManager.default.fileExists(atPath: own.appending(path: "catalogue").path))
     }
 
-    @Test func verifyingAFolderThatCannotBeOpenedIsNotComplete() async throws {
+    @Test func `verifying a folder that cannot be opened is not complete`() async throws {
         #expect(symlink("loop", self.folder.path + "/loop") == 0)
         #expect(await self.makeCache("loop").verify().isComplete == false)
         #expect(await self.makeCache("none").verify().isComplete)
     }
 
-    @Test func longNamespaceNeverSharesTheFolderOfAShortOne() throws {
+    @Test func `long namespace never shares the folder of a short one`() throws {
         let long = (0..<10_000).map { String(repeating: "x", count: 81) + "\($0)" }
         let digest = try #require(long.lazy.map { CacheKey($0).digest }.first { $0.hasPrefix("21") })
         let name = try #require(long.first { CacheKey($0).digest == digest })
@@ -126,7 +126,7 @@ import TintypeTestTraits
         #expect(DiskCache.Configuration.folderName(of: name) != DiskCache.Configuration.folderName(of: short))
     }
 
-    @Test func deletionThatWasCutShortIsFinishedByTheNext() async throws {
+    @Test func `deletion that was cut short is finished by the next`() async throws {
         let first = self.makeCache()
         for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }
         await first.waitForHousekeeping()
@@ -143,7 +143,7 @@ import TintypeTestTraits
         #expect(statistics.overheadByteCount < 5_000)
     }
 
-    @Test func metadataChangesWithoutTheBytesOrTheirAge() async throws {
+    @Test func `metadata changes without the bytes or their age`() async throws {
         let clock = TestClock()
         let cache = self.makeCache { $0.now = { clock.now } }
         try await cache.store(makeData(1_000), metadata: .sample, for: self.key)
@@ -158,7 +158,7 @@ import TintypeTestTraits
         #expect(try await !cache.updateMetadata(for: CacheKey("none")) { $0.extra = [:] })
     }
 
-    @Test func trimmingKeepsTheNewest() async throws {
+    @Test func `trimming keeps the newest`() async throws {
         let clock = TestClock()
         let cache = self.makeCache { $0.now = { clock.now } }
         for number in 0..<20 {
@@ -173,7 +173,7 @@ import TintypeTestTraits
         #expect(await cache.trim(to: 0).evictedEntries == 5)
     }
 
-    @Test func verifyingNamesEachDamageAndRemovesWhenAsked() async throws {
+    @Test func `verifying names each damage and removes when asked`() async throws {
         let cache = self.makeCache()
         let keys = (0..<5).map { CacheKey("\($0)") }
         for key in keys { try await cache.store(makeData(500), metadata: .init(), for: key) }

@@ -17,7 +17,7 @@ import TintypeTestTraits
         DiskCache(.init(directory: self.folder.url))
     }
 
-    @Test func twoCachesSeeEachOthersEntries() async throws {
+    @Test func `two caches see each others entries`() async throws {
         let (first, second) = (self.makeCache(), self.makeCache())
         #expect(try await second.entry(for: self.key) == nil)
         try await first.store(makeData(10), metadata: .init(), for: self.key)
@@ -29,7 +29,7 @@ import TintypeTestTraits
         #expect(await first.statistics().entryCount == 0)
     }
 
-    @Test func twoCachesUnderLoadGiveWholeEntriesOrNone() async throws {
+    @Test func `two caches under load give whole entries or none`() async throws {
         let caches = [self.makeCache(), self.makeCache()]
         let keys = (0..<10).map { CacheKey("\($0)") }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -56,7 +56,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == self.folder.entryFiles())
     }
 
-    @Test func clearingBesideAnotherThatDeletesWhatWasClearedForgetsNoFile() async throws {
+    @Test func `clearing beside another that deletes what was cleared forgets no file`() async throws {
         let (clearing, deleting) = (self.makeCache(), self.makeCache())
         for _ in 0..<60 {
             for number in 0..<12 {
@@ -71,7 +71,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func useByOneWhoOnlyReadsCountsAfterTheCatalogueHasGrown() async throws {
+    @Test func `use by one who only reads counts after the catalogue has grown`() async throws {
         let clock = TestClock()
         func makeCache() -> DiskCache {
             DiskCache(.init(directory: self.folder.url, maximumAge: .seconds(3_600), now: { clock.now }))
@@ -90,7 +90,7 @@ import TintypeTestTraits
         #expect(try await writer.entry(for: key) != nil)
     }
 
-    @Test func fileOfAKilledWriterWithTheSameNumberIsCleanedAwayWithoutACatalogue() async throws {
+    @Test func `file of a killed writer with the same number is cleaned away without a catalogue`() async throws {
         let temporary = self.folder.url.appending(path: "temporary")
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
         try makeData(100).write(to: temporary.appending(path: "1-000000000000dead-1"))
@@ -99,7 +99,7 @@ import TintypeTestTraits
         #expect(self.folder.files() == [])
     }
 
-    @Test func folderDeletedBehindIsEmptyAndMadeAgain() async throws {
+    @Test func `folder deleted behind is empty and made again`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         _ = await cache.statistics()
@@ -112,7 +112,7 @@ import TintypeTestTraits
         #expect(await cache.statistics().entryCount == 1)
     }
 
-    @Test func fileDeletedBehindIsAMissAndNoLongerCounted() async throws {
+    @Test func `file deleted behind is a miss and no longer counted`() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         for file in self.folder.files() { unlink(file) }
@@ -122,7 +122,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [true, false])
-    func filesOfKilledWritersAreCleanedAway(isOpening: Bool) async throws {
+    func `files of killed writers are cleaned away`(isOpening: Bool) async throws {
         let cache = self.makeCache()
         let other = self.makeCache()
         if !isOpening { try await cache.store(makeData(10), metadata: .init(), for: self.key) }
@@ -142,7 +142,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["prune", "removeExpired", "trim"])
-    func cleaningThatOpensCountsWhatTheOpeningRemoves(cleaning: String) async throws {
+    func `cleaning that opens counts what the opening removes`(cleaning: String) async throws {
         let first = self.makeCache()
         try await first.store(makeData(10), metadata: .init(), for: self.key)
         await first.shutdown()
@@ -159,7 +159,7 @@ import TintypeTestTraits
         #expect(await cache.statistics().entryCount == 1)
     }
 
-    @Test func openingCachesTakeNoFileFromAWriterThatLives() async throws {
+    @Test func `opening caches take no file from a writer that lives`() async throws {
         let (folder, url) = (self.folder, self.folder.url)
         await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<6 {

@@ -21,7 +21,7 @@ import TintypeTestTraits
         return DiskCache(configuration)
     }
 
-    @Test func thirtyThousandEntriesWithoutFilesAreNoMatterOfTheStack() async throws {
+    @Test func `thirty thousand entries without files are no matter of the stack`() async throws {
         let count = 30_000
         let limit = 15_000_000
         do {
@@ -75,7 +75,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
-    func clearedFileThatCannotBeDeletedEndsNoStore() async throws {
+    func `cleared file that cannot be deleted ends no store`() async throws {
         let stuck = try await self.leaveStuck(byteCount: 20_000)
         let cache = self.makeCache(sizeLimit: self.limit)
         for number in 0..<100 {
@@ -101,7 +101,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
-    func whereWhatCannotBeDeletedLeavesNoRoomNothingElseIsEvicted() async throws {
+    func `where what cannot be deleted leaves no room nothing else is evicted`() async throws {
         let stuck = try await self.leaveStuck(byteCount: 92_000)
         let cache = self.makeCache(sizeLimit: self.limit)
         try await cache.store(Data(repeating: 1, count: 1_000), metadata: .init(), for: CacheKey("small"))
@@ -115,7 +115,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
-    func entryThatCannotBeRemovedIsPassedOver() async throws {
+    func `entry that cannot be removed is passed over`() async throws {
         let clock = TestClock()
         let cache = DiskCache(.init(directory: self.folder.url, sizeLimit: self.limit, now: { clock.now }))
         try await cache.store(Data(repeating: 1, count: 1_000), metadata: .init(), for: CacheKey("stuck"))
@@ -135,7 +135,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
-    func cacheOfEntriesThatCannotBeRemovedRefusesAStore() async throws {
+    func `cache of entries that cannot be removed refuses a store`() async throws {
         let cache = self.makeCache(sizeLimit: self.limit)
         let keys = (0..<45).map { CacheKey("\($0)") }
         for key in keys { try await cache.store(Data(repeating: 1, count: 2_000), metadata: .init(), for: key) }

@@ -26,11 +26,11 @@ import TintypeTestTraits
             )
         ),
     ])
-    func comesBackFromItsStoredForm(metadata: EntryMetadata) {
+    func `comes back from its stored form`(metadata: EntryMetadata) {
         #expect(Self.decoded(metadata.encoded()) == metadata)
     }
 
-    @Test func storedFormDoesNotDependOnTheOrderOfExtras() {
+    @Test func `stored form does not depend on the order of extras`() {
         let names = (0..<100).map { "name \($0)" }
         let first = EntryMetadata(extra: Dictionary(uniqueKeysWithValues: names.map { ($0, "v") }))
         let second = EntryMetadata(extra: Dictionary(uniqueKeysWithValues: names.reversed().map { ($0, "v") }))
@@ -38,7 +38,7 @@ import TintypeTestTraits
     }
 
     /// Entries that are on disk must stay readable: a change of this is a change of the version.
-    @Test func storedFormIsStable() {
+    @Test func `stored form is stable`() {
         let metadata = EntryMetadata(formatName: "png", byteCount: 258, extra: ["a": "b"])
         let expected: [UInt8] = [
             1, 1, 3, 0, 0, 0, 0x70, 0x6E, 0x67, 7, 8, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0,
@@ -59,7 +59,7 @@ import TintypeTestTraits
         #expect(EntryMetadata(damage: [.missingData, .lostRestarts]).encoded() == [1, 13, 1, 0, 0, 0, 6])
     }
 
-    @Test func fieldsOfALaterWriterAreSkipped() {
+    @Test func `fields of a later writer are skipped`() {
         let bytes: [UInt8] = [1, 200, 2, 0, 0, 0, 9, 9] + EntryMetadata(formatName: "png").encoded().dropFirst()
         #expect(Self.decoded(bytes) == EntryMetadata(formatName: "png"))
     }
@@ -71,11 +71,11 @@ import TintypeTestTraits
             [1, 12, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
         ] as [[UInt8]]
     )
-    func whatNoWriterMakesIsRefused(bytes: [UInt8]) {
+    func `what no writer makes is refused`(bytes: [UInt8]) {
         #expect(Self.decoded(bytes) == nil)
     }
 
-    @Test func theStoredFormOfAResponseIsStable() {
+    @Test func `the stored form of a response is stable`() {
         let record = ResponseRecord(
             status: 200,
             fields: ["A": "bc"],
@@ -91,7 +91,7 @@ import TintypeTestTraits
         #expect(EntryMetadata(response: record, bodyDigest: 7).encoded() == expected)
     }
 
-    @Test func aResponseThatNoWriterMakesIsRefused() {
+    @Test func `a response that no writer makes is refused`() {
         let encoded = EntryMetadata(response: .sample).encoded()
         // Every prefix of the field, with its length set to what is left.
         for count in 0..<(encoded.count - 6) {
@@ -103,7 +103,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func garbageNeverTraps() {
+    @Test func `garbage never traps`() {
         var random = SplitMix(state: 7)
         var sample = EntryMetadata.sample
         sample.response = .sample

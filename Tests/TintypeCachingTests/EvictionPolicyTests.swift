@@ -4,7 +4,7 @@ import TintypeTestTraits
 @testable import TintypeCaching
 
 @Suite(.computing) struct EvictionPolicyTests {
-    @Test func beforeAnythingIsKnownItDropsTheLeastRecentlyUsed() {
+    @Test func `before anything is known it drops the least recently used`() {
         var cache = PolicyCache(capacity: 3)
         for key in [1, 2, 3, 1, 4] { cache.request(key) }
         #expect(cache.keys == [1, 3, 4])
@@ -12,7 +12,7 @@ import TintypeTestTraits
         #expect(cache.keys == [1, 3, 5])
     }
 
-    @Test func aLoopThatIsTooLargeForLRUIsHeldInPart() {
+    @Test func `a loop that is too large for LRUIs held in part`() {
         var (cache, lru) = (PolicyCache(capacity: 80), PolicySimulation<LRUPolicy>(capacity: 80))
         var (hits, lruHits) = (0, 0)
         for step in 0..<20_000 {
@@ -25,13 +25,13 @@ import TintypeTestTraits
     }
 
     /// Its main queue is filled before room has to be made, as in libCacheSim, and a loop leaves it alone.
-    @Test func s3FIFOHoldsTheStartOfALoop() {
+    @Test func `s3 FIFO holds the start of a loop`() {
         var cache = PolicySimulation<S3FIFOPolicy>(capacity: 100)
         let hits = (0..<5_000).count { cache.request($0 % 500) }
         #expect(hits == 9 * 90)
     }
 
-    @Test func aScanDoesNotDriveOutWhatIsPopular() {
+    @Test func `a scan does not drive out what is popular`() {
         var (cache, lru) = (PolicyCache(capacity: 50), PolicySimulation<LRUPolicy>(capacity: 50))
         var random = SplitMix(state: 5)
         var (hits, lruHits) = (0, 0)
@@ -44,7 +44,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [3, 10, 100, 500])
-    func onLoadsThatLRUFitsItIsAsGoodAsLRU(capacity: Int) {
+    func `on loads that LRU fits it is as good as LRU`(capacity: Int) {
         var (cache, lru) = (PolicyCache(capacity: capacity), PolicySimulation<LRUPolicy>(capacity: capacity))
         var random = SplitMix(state: 7)
         var stack = Array(0..<1_000)
@@ -61,7 +61,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [1, 2, 3, 7, 50])
-    func itNeverHoldsMoreThanItsCapacityAndKeepsTheNewest(capacity: Int) {
+    func `it never holds more than its capacity and keeps the newest`(capacity: Int) {
         var cache = PolicyCache(capacity: capacity)
         var random = SplitMix(state: UInt64(capacity))
         for step in 0..<20_000 {
@@ -79,7 +79,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func theOrderByAgeIsThatOfTheLastUses() {
+    @Test func `the order by age is that of the last uses`() {
         var cache = PolicyCache(capacity: 60)
         var random = SplitMix(state: 11)
         var lastUse: [Int: Int] = [:]
@@ -95,7 +95,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func whatNoPolicyRemembersTakesNoRoom() {
+    @Test func `what no policy remembers takes no room`() {
         var policy = EvictionPolicy(capacity: 10)
         var highest = 0
         var last: [Int] = []

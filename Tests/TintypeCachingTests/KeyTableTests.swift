@@ -4,7 +4,7 @@ import TintypeTestTraits
 @testable import TintypeCaching
 
 @Suite(.computing) struct KeyTableTests {
-    @Test func behavesLikeADictionaryThroughManyOperations() {
+    @Test func `behaves like a dictionary through many operations`() {
         let keys = (0..<300).map { CacheKey("\($0)") }
         var table = KeyTable()
         var model: [CacheKey: Int] = [:]

@@ -31,12 +31,12 @@ import TintypeTestTraits
             ("garbage\n:\n0::", ["memory.max": "junk"], 1_000),
         ] as [(String, [String: String], Int)]
     )
-    func isTheLowestLimit(membership: String, files: [String: String], expected: Int) throws {
+    func `is the lowest limit`(membership: String, files: [String: String], expected: Int) throws {
         let budget = try self.budget(membership, files)
         #expect(budget.byteCount == expected)
     }
 
-    @Test func isTheMemoryOfTheMachineWhereNothingIsKnown() {
+    @Test func `is the memory of the machine where nothing is known`() {
         let budget = MemoryBudget(membershipPath: "/nonexistent", mountPath: "/nonexistent", physicalByteCount: 7)
         #expect(budget.byteCount == 7)
         #expect(MemoryBudget().byteCount > 0)

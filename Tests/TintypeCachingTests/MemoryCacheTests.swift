@@ -8,7 +8,7 @@ import TintypeTestTraits
 @Suite(.computing) struct MemoryCacheTests {
     private let keys = (0..<8).map { CacheKey("key \($0)") }
 
-    @Test func storedPictureIsTheSameInstance() throws {
+    @Test func `stored image is the same instance`() throws {
         let cache = MemoryCache()
         let image = try makeImage()
         #expect(cache.insert(image, metadata: .sample, for: self.keys[0]) == .stored)
@@ -20,14 +20,14 @@ import TintypeTestTraits
         #expect(cache.entry(for: self.keys[1]) == nil)
     }
 
-    @Test func costLimitDropsTheLeastRecentlyUsedAtOnce() throws {
+    @Test func `cost limit drops the least recently used at once`() throws {
         let cache = MemoryCache(.init(costLimit: try unitCost() * 5 / 2))
         for key in self.keys[0..<3] { cache.insert(try makeImage(), for: key) }
         #expect(self.present(in: cache) == [1, 2])
         #expect(cache.statistics.evictions == 1)
     }
 
-    @Test func readingMakesAnEntryTheNewest() throws {
+    @Test func `reading makes an entry the newest`() throws {
         let cache = MemoryCache(.init(costLimit: try unitCost() * 5 / 2))
         for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
         _ = cache.image(for: self.keys[0])
@@ -38,7 +38,7 @@ import TintypeTestTraits
         #expect(self.present(in: cache) == [0, 3])
     }
 
-    @Test func askingWhetherItContainsIsNoUse() throws {
+    @Test func `asking whether it contains is no use`() throws {
         let cache = MemoryCache(.init(countLimit: 2))
         for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
         #expect(cache.contains(self.keys[0]))
@@ -47,19 +47,19 @@ import TintypeTestTraits
         #expect(cache.statistics.hits == 0)
     }
 
-    @Test func countLimitOfOneKeepsTheLast() throws {
+    @Test func `count limit of one keeps the last`() throws {
         let cache = MemoryCache(.init(countLimit: 1))
         for key in self.keys[0..<2] { #expect(cache.insert(try makeImage(), for: key) == .stored) }
         #expect(self.present(in: cache) == [1])
     }
 
-    @Test func countLimitOfZeroRefuses() throws {
+    @Test func `count limit of zero refuses`() throws {
         let cache = MemoryCache(.init(countLimit: 0))
         #expect(cache.insert(try makeImage(), for: self.keys[0]) == .refused(.countLimitIsZero))
         #expect(cache.statistics.count == 0)
     }
 
-    @Test func oversizePictureIsRefusedWithTheReasonAndDropsTheStaleOne() throws {
+    @Test func `oversize image is refused with the reason and drops the stale one`() throws {
         let limit = try unitCost() * 2
         let cache = MemoryCache(.init(costLimit: limit))
         for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
@@ -71,7 +71,7 @@ import TintypeTestTraits
         #expect(refusal.description.contains("\(limit)"))
     }
 
-    @Test func overwriteCountsTheNewCostOnly() throws {
+    @Test func `overwrite counts the new cost only`() throws {
         let cache = MemoryCache()
         cache.insert(try makeImage(width: 1_600), for: self.keys[0])
         cache.insert(try makeImage(), for: self.keys[0])
@@ -79,7 +79,7 @@ import TintypeTestTraits
         #expect(cache.statistics.count == 1)
     }
 
-    @Test func loweringALimitTrimsAtOnce() throws {
+    @Test func `lowering a limit trims at once`() throws {
         let cache = MemoryCache()
         for key in self.keys { cache.insert(try makeImage(), for: key) }
         cache.costLimit = try unitCost() * 5
@@ -92,7 +92,7 @@ import TintypeTestTraits
         #expect(cache.countLimit == 3)
     }
 
-    @Test func removalForgets() throws {
+    @Test func `removal forgets`() throws {
         let cache = MemoryCache()
         for key in self.keys[0..<3] { cache.insert(try makeImage(), for: key) }
         #expect(cache.remove(self.keys[1]))
@@ -105,7 +105,7 @@ import TintypeTestTraits
         #expect(self.present(in: cache) == [4])
     }
 
-    @Test func lookUpsAreCounted() throws {
+    @Test func `look ups are counted`() throws {
         let cache = MemoryCache()
         cache.insert(try makeImage(), for: self.keys[0])
         _ = cache.image(for: self.keys[0])
@@ -141,7 +141,7 @@ import TintypeTestTraits
         #expect(cache.statistics.count == 1)
     }
 
-    @Test func entryWithItsOwnExpiryIsAMissFromThenOn() throws {
+    @Test func `entry with its own expiry is a miss from then on`() throws {
         let clock = TestClock()
         let cache = MemoryCache(.init(now: { clock.now }))
         cache.insert(try makeImage(), metadata: .init(expiry: clock.now.addingTimeInterval(10)), for: self.keys[0])
@@ -158,13 +158,13 @@ import TintypeTestTraits
         #expect(cache.statistics.misses == 2)
     }
 
-    @Test func defaultLimitIsAShareOfTheMemory() {
+    @Test func `default limit is a share of the memory`() {
         let limit = MemoryCache.Configuration().costLimit
         #expect(limit > 0)
         #expect(limit <= 768_000_000)
     }
 
-    @Test func droppedPicturesAreFreed() throws {
+    @Test func `dropped images are freed`() throws {
         let cache = MemoryCache(.init(countLimit: 1))
         weak var pixels: PixelBuffer?
         do {

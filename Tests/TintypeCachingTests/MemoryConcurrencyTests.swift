@@ -11,7 +11,7 @@ import TintypeTestTraits
     private static let steps = 62_500
 
     @Test
-    func manyTasksLoseNoUpdateAndLeaveExactSums() async throws {
+    func `many tasks lose no update and leave exact sums`() async throws {
         let unit = try unitCost()
         let cache = MemoryCache(.init(costLimit: unit * 300, keepsWeakly: false))
         // Costs differ, and each key may come with each of them.
@@ -78,7 +78,7 @@ import TintypeTestTraits
     }
 
     @Test
-    func picturesComeBackWhileManyTasksDropThem() async throws {
+    func `images come back while many tasks drop them`() async throws {
         let cache = MemoryCache(.init(countLimit: 8))
         let images = try (0..<64).map { _ in try makeImage() }
         let keys = images.indices.map { CacheKey("key \($0)") }
@@ -103,7 +103,7 @@ import TintypeTestTraits
     }
 
     @Test
-    func limitsMayChangeWhileOthersStore() async throws {
+    func `limits may change while others store`() async throws {
         let unit = try unitCost()
         let cache = MemoryCache(.init(costLimit: unit * 100))
         let image = try makeImage()

@@ -14,25 +14,25 @@ import TintypeTestTraits
             (.gray8, 640, 480, 307_200),
         ]
     )
-    func costIsTheBytesOfThePixels(format: PixelFormat, width: Int, height: Int, cost: Int) throws {
+    func `cost is the bytes of the pixels`(format: PixelFormat, width: Int, height: Int, cost: Int) throws {
         #expect(MemoryEntry(image: try self.makePicture(format, width, height)).cost == cost)
     }
 
-    @Test func dataThatRidesAlongAndProfilesCount() throws {
+    @Test func `data that rides along and profiles count`() throws {
         let pixels = try self.makePicture(.rgba8, 640, 480).pixels
         let image = Image(pixels: pixels, colorProfile: ColorProfile(data: Data(count: 1_000)))
         #expect(MemoryEntry(image: image, data: Data(count: 427_672)).cost == 1_228_800 + 1_000 + 427_672)
     }
 
     @Test(arguments: [(5, 2, 2), (10, 1, 1), (16, 16, 16)])
-    func onlyDistinctFramesCount(count: Int, distinct: Int, factor: Int) throws {
+    func `only distinct frames count`(count: Int, distinct: Int, factor: Int) throws {
         let pictures = try (0..<distinct).map { _ in try self.makePicture(.rgba8, 640, 600) }
         let frames = (0..<count).map { pictures[$0 % distinct] }
         let entry = MemoryEntry(image: frames[0], frames: frames)
         #expect(entry.cost == factor * 640 * 600 * 4)
     }
 
-    @Test func theCacheCountsWithTheWholeCost() throws {
+    @Test func `the cache counts with the whole cost`() throws {
         let cache = MemoryCache()
         let frames = try (0..<3).map { _ in try self.makePicture(.rgba8, 64, 64) }
         let entry = MemoryEntry(image: frames[0], frames: frames, data: Data(count: 77))
@@ -43,7 +43,7 @@ import TintypeTestTraits
         #expect(found.data == entry.data)
     }
 
-    @Test func verySmallPicturesAreBoundedByTheirNumber() throws {
+    @Test func `very small images are bounded by their number`() throws {
         let cache = MemoryCache(.init(costLimit: 512 * 1_100, keepsWeakly: false))
         let image = try makeImage()
         for index in 0..<1_300 { cache.insert(image, for: CacheKey("\(index)")) }

@@ -10,14 +10,14 @@ import TintypeTestTraits
     private let clock = TestClock()
     private let key = CacheKey("key")
 
-    @Test func withoutALifetimeEntriesNeverEnd() throws {
+    @Test func `without a lifetime entries never end`() throws {
         let cache = self.makeCache(nil)
         cache.insert(try makeImage(), for: self.key)
         self.clock.advance(by: 1e9)
         #expect(cache.image(for: self.key) != nil)
     }
 
-    @Test func theDefaultLifetimeEndsAnEntry() throws {
+    @Test func `the default lifetime ends an entry`() throws {
         let cache = self.makeCache(.seconds(10))
         cache.insert(try makeImage(), for: self.key)
         self.clock.advance(by: 9)
@@ -32,7 +32,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [2.0, 40])
-    func anEntrysOwnLifetimeOverridesTheDefault(seconds: Double) throws {
+    func `an entrys own lifetime overrides the default`(seconds: Double) throws {
         let cache = self.makeCache(.seconds(10))
         cache.insert(try makeImage(), lifetime: .seconds(seconds), for: self.key)
         self.clock.advance(by: seconds - 1)
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect(cache.image(for: self.key) == nil)
     }
 
-    @Test func anExpiryInTheMetadataOverridesTheDefault() throws {
+    @Test func `an expiry in the metadata overrides the default`() throws {
         let cache = self.makeCache(.seconds(10))
         let metadata = EntryMetadata(expiry: self.clock.now.addingTimeInterval(30))
         cache.insert(try makeImage(), metadata: metadata, for: self.key)
@@ -51,7 +51,7 @@ import TintypeTestTraits
         #expect(cache.image(for: self.key) == nil)
     }
 
-    @Test func readingExtendsTheLifetimeAndAskingForItDoesNot() throws {
+    @Test func `reading extends the lifetime and asking for it does not`() throws {
         let cache = self.makeCache(.milliseconds(500), extends: true)
         cache.insert(try makeImage(), for: self.key)
         self.clock.advance(by: 0.3)
@@ -63,7 +63,7 @@ import TintypeTestTraits
         #expect(cache.entry(for: self.key) == nil)
     }
 
-    @Test func readingDoesNotExtendUnlessAskedTo() throws {
+    @Test func `reading does not extend unless asked to`() throws {
         let cache = self.makeCache(.seconds(10))
         cache.insert(try makeImage(), for: self.key)
         self.clock.advance(by: 8)
@@ -72,7 +72,7 @@ import TintypeTestTraits
         #expect(cache.image(for: self.key) == nil)
     }
 
-    @Test func readingNeverPutsOffTheExpiryOfTheMetadata() throws {
+    @Test func `reading never puts off the expiry of the metadata`() throws {
         let cache = self.makeCache(nil, extends: true)
         let metadata = EntryMetadata(expiry: self.clock.now.addingTimeInterval(15))
         cache.insert(try makeImage(), metadata: metadata, lifetime: .seconds(10), for: self.key)
@@ -84,7 +84,7 @@ import TintypeTestTraits
         #expect(cache.entry(for: self.key) == nil)
     }
 
-    @Test func anExpiredPictureIsNotBroughtBack() throws {
+    @Test func `an expired image is not brought back`() throws {
         let cache = self.makeCache(.seconds(10))
         let image = try makeImage()
         cache.insert(image, for: self.key)

@@ -36,7 +36,7 @@ struct MemoryPressureTests {
 
     private let keys = (0..<10).map { CacheKey("key \($0)") }
 
-    @Test func somePressureHalvesTheCacheAndFullPressureEmptiesIt() async throws {
+    @Test func `some pressure halves the cache and full pressure empties it`() async throws {
         let sensor = TestSensor()
         let monitor = MemoryPressureMonitor(sensors: [sensor], pause: 0)
         let cache = MemoryCache()
@@ -53,7 +53,7 @@ struct MemoryPressureTests {
         #expect(cache.statistics.evictions == 10)
     }
 
-    @Test func whatIsAliveIsFoundAfterFullPressure() async throws {
+    @Test func `what is alive is found after full pressure`() async throws {
         let sensor = TestSensor()
         let cache = MemoryCache()
         cache.respond(to: MemoryPressureMonitor(sensors: [sensor], pause: 0))
@@ -66,7 +66,7 @@ struct MemoryPressureTests {
         #expect(cache.image(for: self.keys[1]) == nil)
     }
 
-    @Test func everyCacheOfAMonitorIsTold() async throws {
+    @Test func `every cache of a monitor is told`() async throws {
         let sensor = TestSensor()
         let monitor = MemoryPressureMonitor(sensors: [TestSensor(), sensor], pause: 0)
         let caches = [MemoryCache(), MemoryCache()]
@@ -79,7 +79,7 @@ struct MemoryPressureTests {
         await until { caches.allSatisfy { $0.statistics.count == 0 } }
     }
 
-    @Test func theSamePressureIsToldOfOnceInAPauseAndAHigherOneAtOnce() async throws {
+    @Test func `the same pressure is told of once in a pause and a higher one at once`() async throws {
         let sensor = TestSensor()
         let cache = MemoryCache()
         cache.respond(to: MemoryPressureMonitor(sensors: [sensor], pause: 1_000_000))
@@ -93,7 +93,7 @@ struct MemoryPressureTests {
         await until { cache.statistics.count == 0 }
     }
 
-    @Test func theMonitorEndsWithItsLastCache() async throws {
+    @Test func `the monitor ends with its last cache`() async throws {
         weak var monitor: MemoryPressureMonitor?
         do {
             let shared = MemoryPressureMonitor.shared()
@@ -124,12 +124,12 @@ struct MemoryPressureTests {
             ("", nil, nil),
         ] as [(String, Int?, Int?)]
     )
-    func stalledTimeIsReadFromItsLine(text: String, some: Int?, full: Int?) {
+    func `stalled time is read from its line`(text: String, some: Int?, full: Int?) {
         #expect(StallSensor.stalled(in: text, .some) == some)
         #expect(StallSensor.stalled(in: text, .full) == full)
     }
 
-    @Test func withoutTriggersStalledTimeIsPolled() throws {
+    @Test func `without triggers stalled time is polled`() throws {
         let folder = try ScratchFolder()
         let path = folder.path + "/memory"
         try Data("some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n".utf8).write(to: URL(filePath: path))
@@ -145,7 +145,7 @@ struct MemoryPressureTests {
         #expect(StallSensor(path: path, level: .full, usesTrigger: false) == nil)
     }
 
-    @Test func eventsOfACgroupThatMeanItsLimitAreFullPressure() throws {
+    @Test func `events of a cgroup that mean its limit are full pressure`() throws {
         let folder = try ScratchFolder()
         let path = folder.path + "/memory.events"
         try Data("low 5\nhigh 0\nmax 1\noom 0\noom_kill 0\n".utf8).write(to: URL(filePath: path))
@@ -158,14 +158,14 @@ struct MemoryPressureTests {
     }
 
     @Test(arguments: [(900, nil), (900_000, .some), (990_000, .full)] as [(Int, MemoryPressure?)])
-    func aCgroupThatCannotBeWatchedIsJudgedByWhatItHolds(used: Int, expected: MemoryPressure?) throws {
+    func `a cgroup that cannot be watched is judged by what it holds`(used: Int, expected: MemoryPressure?) throws {
         let folder = try ScratchFolder()
         try Data("1000000\n".utf8).write(to: URL(filePath: folder.path + "/memory.limit_in_bytes"))
         try Data("cache 5\ntotal_rss \(used)\n".utf8).write(to: URL(filePath: folder.path + "/memory.stat"))
         #expect(try #require(CgroupUsageSensor(folder: folder.path)).read() == expected)
     }
 
-    @Test func theGroupsOfTheProcessAreFound() throws {
+    @Test func `the groups of the process are found`() throws {
         let folder = try ScratchFolder()
         for name in ["a/b/memory.events", "memory/memory.pressure_level"] {
             let url = URL(filePath: folder.path + "/" + name)

@@ -17,7 +17,12 @@ import TintypeTestTraits
             (500, "max", "900", false), (50, "1000", "10", true), (nil, nil, nil, true), (nil, "1000", "10", true),
         ] as [(Int?, String?, String?, Bool)]
     )
-    func stallsCountOnlyWhileMemoryIsShort(available: Int?, limit: String?, usage: String?, isShort: Bool) throws {
+    func `stalls count only while memory is short`(
+        available: Int?,
+        limit: String?,
+        usage: String?,
+        isShort: Bool
+    ) throws {
         let folder = try ScratchFolder()
         let path = folder.url.path
         if let available {

@@ -8,7 +8,7 @@ import TintypeTestTraits
 @Suite(.computing) struct MemoryWeakTests {
     private let keys = (0..<200).map { CacheKey("key \($0)") }
 
-    @Test func aPictureThatIsAliveIsFoundAfterEviction() throws {
+    @Test func `an image that is alive is found after eviction`() throws {
         let cache = MemoryCache(.init(countLimit: 1))
         let image = try makeImage().replacingScale(2)
         cache.insert(image, metadata: .sample, for: self.keys[0])
@@ -23,7 +23,7 @@ import TintypeTestTraits
         #expect(cache.statistics.weakHits == 1)
     }
 
-    @Test func aPictureThatWasFoundIsInTheCacheAgain() throws {
+    @Test func `an image that was found is in the cache again`() throws {
         let cache = MemoryCache()
         weak var pixels: PixelBuffer?
         do {
@@ -59,7 +59,7 @@ import TintypeTestTraits
         #expect(cache.statistics.misses == 0)
     }
 
-    @Test func aPictureThatNobodyHoldsIsAMiss() throws {
+    @Test func `an image that nobody holds is a miss`() throws {
         let cache = MemoryCache()
         cache.insert(try makeImage(), for: self.keys[0])
         cache.trim(toCost: 0)
@@ -69,7 +69,7 @@ import TintypeTestTraits
         #expect(cache.statistics.weakCount == 0)
     }
 
-    @Test func turnedOffAPictureIsAMissAfterEviction() throws {
+    @Test func `turned off an image is a miss after eviction`() throws {
         let cache = MemoryCache(.init(keepsWeakly: false))
         let image = try makeImage()
         cache.insert(image, for: self.keys[0])
@@ -78,7 +78,7 @@ import TintypeTestTraits
         withExtendedLifetime(image) {}
     }
 
-    @Test func removalForgetsWhatIsAlive() throws {
+    @Test func `removal forgets what is alive`() throws {
         let cache = MemoryCache()
         let images = try (0..<3).map { _ in try makeImage() }
         for (key, image) in zip(self.keys, images) { cache.insert(image, for: key) }
@@ -93,7 +93,7 @@ import TintypeTestTraits
         withExtendedLifetime(images) {}
     }
 
-    @Test func aNewPictureReplacesTheOneThatIsAlive() throws {
+    @Test func `a new image replaces the one that is alive`() throws {
         let cache = MemoryCache()
         let (old, new) = (try makeImage(), try makeImage())
         cache.insert(old, for: self.keys[0])
@@ -105,7 +105,7 @@ import TintypeTestTraits
         withExtendedLifetime(old) {}
     }
 
-    @Test func anAnimationIsFoundOnlyWithAllItsFrames() throws {
+    @Test func `an animation is found only with all its frames`() throws {
         let cache = MemoryCache()
         let image = try makeImage()
         var frames = try (0..<3).map { _ in try makeImage() }
@@ -119,7 +119,7 @@ import TintypeTestTraits
         withExtendedLifetime(image) {}
     }
 
-    @Test func deadSlotsAreReclaimedWhileOthersLeave() throws {
+    @Test func `dead slots are reclaimed while others leave`() throws {
         let cache = MemoryCache(.init(countLimit: 1))
         for round in 0..<50 {
             for key in self.keys { cache.insert(try makeImage(), for: key) }
@@ -133,7 +133,7 @@ import TintypeTestTraits
         for (key, image) in zip(self.keys, alive) { #expect(cache.image(for: key)?.pixels === image.pixels) }
     }
 
-    @Test func whatIsOverTheLimitNowIsStillFound() throws {
+    @Test func `what is over the limit now is still found`() throws {
         let cache = MemoryCache()
         let image = try makeImage(width: 1_000)
         cache.insert(image, for: self.keys[0])

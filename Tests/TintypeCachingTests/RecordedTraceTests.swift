@@ -13,7 +13,7 @@ struct RecordedTraceTests {
     static let names = ["lirs_multi1", "lirs_cpp", "lirs_ps"]
 
     @Test(arguments: names)
-    func lruHasTheExpectedHitRatios(name: String) throws {
+    func `lru has the expected hit ratios`(name: String) throws {
         let trace = try RecordedTrace(name)
         for expected in try RecordedTrace.baseline(name) {
             var cache = PolicySimulation<LRUPolicy>(capacity: expected.capacity)
@@ -27,7 +27,7 @@ struct RecordedTraceTests {
         ("lirs_multi1", [0.4567, 0.4980, 0.5571]), ("lirs_cpp", [0.5867, 0.8036, 0.8492]),
         ("lirs_ps", [0.2888, 0.5319, 0.5868]),
     ])
-    func s3FIFOHasTheExpectedHitRatios(name: String, expected: [Double]) throws {
+    func `s3 FIFO has the expected hit ratios`(name: String, expected: [Double]) throws {
         let trace = try RecordedTrace(name)
         for (baseline, expected) in zip(try RecordedTrace.baseline(name).dropFirst(), expected) {
             var cache = PolicySimulation<S3FIFOPolicy>(capacity: baseline.capacity)
@@ -37,7 +37,7 @@ struct RecordedTraceTests {
     }
 
     @Test(arguments: names)
-    func thePolicyOfTheTierIsNeverBelowLRU(name: String) throws {
+    func `the policy of the tier is never below LRU`(name: String) throws {
         let trace = try RecordedTrace(name)
         for expected in try RecordedTrace.baseline(name) {
             var cache = PolicyCache(capacity: expected.capacity)
@@ -46,7 +46,7 @@ struct RecordedTraceTests {
         }
     }
 
-    @Test func theTierAnswersWhatItsPolicyAnswers() throws {
+    @Test func `the tier answers what its policy answers`() throws {
         let trace = try RecordedTrace("lirs_cpp")
         let expected = try #require(try RecordedTrace.baseline("lirs_cpp").dropFirst().first)
         let unit = try unitCost()

@@ -4,14 +4,14 @@ import TintypeTestTraits
 @testable import TintypeCaching
 
 @Suite(.computing) struct SlotRingsTests {
-    @Test func emptyRingHasNoOldest() {
+    @Test func `empty ring has no oldest`() {
         let rings = SlotRings(count: 2)
         #expect(rings.oldest(of: 0) == nil)
         #expect(rings.oldest(of: 1) == nil)
         #expect(!rings.contains(7))
     }
 
-    @Test func behavesLikeArraysThroughManyOperations() {
+    @Test func `behaves like arrays through many operations`() {
         var rings = SlotRings(count: 2)
         var model: [[Int]] = [[], []]
         var random = SplitMix(state: 42)

@@ -10,7 +10,7 @@ extension Tag {
 
 @Suite(.computing, .tags(.slow), .timeLimit(.minutes(5))) struct TortureTests {
     /// A small part of what `make torture` does.
-    @Test func killedProcessesFlippedBitsAndBadDisksNeverGiveAWrongEntry() throws {
+    @Test func `killed processes flipped bits and bad disks never give a wrong entry`() throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "CacheTorture").path
         let folder = try ScratchFolder()

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct CancellationTests {
     /// The coder itself is asked, so that the check before it does not answer.
-    @Test(arguments: [ImageFormat.png, .webp]) func aDecodeStopsInside(format: ImageFormat) async throws {
+    @Test(arguments: [ImageFormat.png, .webp]) func `a decode stops inside`(format: ImageFormat) async throws {
         let data = try SampleFiles.smooth(format)
         await Self.expectCancellation {
             let coder = try SampleFiles.registry.coder(decoding: data)
@@ -16,19 +16,19 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aCancelledTaskDecodesNothing(
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `a cancelled task decodes nothing`(
         format: ImageFormat
     ) async throws {
         let data = try SampleFiles.smooth(format)
         await Self.expectCancellation { _ = try SampleFiles.decode(data) }
     }
 
-    @Test(arguments: [ImageFormat.png, .webp]) func anEncodeStopsInside(format: ImageFormat) async throws {
+    @Test(arguments: [ImageFormat.png, .webp]) func `an encode stops inside`(format: ImageFormat) async throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 100, height: 100)
         await Self.expectCancellation { _ = try SampleFiles.encode(pixels, as: format) }
     }
 
-    @Test func flatteningStopsInside() async throws {
+    @Test func `flattening stops inside`() async throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 100, height: 100)
         await Self.expectCancellation { _ = try SampleFiles.encode(pixels, as: .jpeg) }
     }

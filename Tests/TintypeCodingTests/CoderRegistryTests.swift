@@ -10,14 +10,14 @@ import TintypeTestTraits
 @Suite(.computing) struct CoderRegistryTests {
     private let gif = Data("GIF89a and so on".utf8)
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func hasTheCodersOfTheLibrary(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `has the coders of the library`(format: ImageFormat) throws {
         let registry = CoderRegistry()
         #expect(try registry.coder(encoding: format).encodableFormats.contains(format))
         let data = try SampleFiles.smooth(format)
         #expect(try registry.coder(decoding: data).decodableFormats.contains(format))
     }
 
-    @Test func theLastRegisteredIsAskedFirst() throws {
+    @Test func `the last registered is asked first`() throws {
         let registry = CoderRegistry(coders: [])
         for name in ["first", "second", "third"] {
             registry.register(NamedCoder(name: name, formats: [.gif]))
@@ -34,13 +34,13 @@ import TintypeTestTraits
         #expect(CoderRegistry().encodableFormats == [.gif, .jpeg, .png, .webp])
     }
 
-    @Test func codersOfOtherFormatsArePassedOver() throws {
+    @Test func `coders of other formats are passed over`() throws {
         let registry = CoderRegistry(coders: [NamedCoder(name: "gif", formats: [.gif])])
         registry.register(NamedCoder(name: "tiff", formats: [.tiff]))
         #expect(try self.nameOfDecoder(in: registry) == "gif")
     }
 
-    @Test func aTokenTakesItsOwnRegistrationBack() throws {
+    @Test func `a token takes its own registration back`() throws {
         let registry = CoderRegistry(coders: [])
         let first = registry.register(NamedCoder(name: "first", formats: [.gif]))
         let second = registry.register(NamedCoder(name: "second", formats: [.gif]))
@@ -57,7 +57,7 @@ import TintypeTestTraits
         ("GIF89a..........", ImageFormat.gif), ("%PDF-1.7", .pdf), ("8BPS....", .psd),
         ("\0\0\0\u{18}ftypavif\0\0\0\0mif1", .avif), ("<svg xmlns=''/>", .svg),
     ])
-    func anUnreadableFormatIsNamed(text: String, format: ImageFormat) {
+    func `an unreadable format is named`(text: String, format: ImageFormat) {
         let registry = CoderRegistry(coders: [])
         let error = #expect(throws: CodingError.self) { try registry.coder(decoding: Data(text.utf8)) }
         #expect(error?.code == .unsupportedFormat)
@@ -66,14 +66,16 @@ import TintypeTestTraits
         #expect(error?.description == "unsupportedFormat: \(error?.message ?? "")")
     }
 
-    @Test(arguments: [ImageFormat.avif, .heif, .psd, .svg]) func aFormatThatNobodyWritesIsNamed(format: ImageFormat) {
+    @Test(arguments: [ImageFormat.avif, .heif, .psd, .svg]) func `a format that nobody writes is named`(
+        format: ImageFormat
+    ) {
         let error = #expect(throws: CodingError.self) { try CoderRegistry().coder(encoding: format) }
         #expect(error?.code == .unsupportedFormat)
         #expect(error?.format == format)
         #expect(error?.message.contains(format.name) == true)
     }
 
-    @Test func aGivenCoderBypassesTheRegistryAndTheSignature() throws {
+    @Test func `a given coder bypasses the registry and the signature`() throws {
         let coder = NamedCoder(name: "given", formats: [])
         let decoder = try ImageDecoder(Data("no signature".utf8), registry: CoderRegistry(coders: []), coder: coder)
         #expect((decoder.header.pixelWidth, decoder.header.pixelHeight) == (5, 4))
@@ -82,7 +84,7 @@ import TintypeTestTraits
         #expect(image.orientation == .up)
     }
 
-    @Test func theHeaderOfAGivenCoderIsHeldToTheLimits() {
+    @Test func `the header of a given coder is held to the limits`() {
         let coder = NamedCoder(name: "given", formats: [])
         let error = #expect(throws: CodingError.self) {
             try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder, limits: .init(maximumPixels: 19))
@@ -112,7 +114,7 @@ import TintypeTestTraits
         #expect(try self.nameOfDecoder(in: registry) == "ours")
     }
 
-    @Test func canBeChangedWhileItIsAsked() async throws {
+    @Test func `can be changed while it is asked`() async throws {
         let registry = CoderRegistry()
         let data = try SampleFiles.smooth(.png)
         try await withThrowingTaskGroup { group in

@@ -15,18 +15,20 @@ import TintypeTestTraits
         ("  \n<HTML><body>", "HTML page"), ("{\"error\": 404}", "JSON"), (" [1, 2]", "JSON"),
         ("plain text", "no known signature"),
     ])
-    func whatIsNoPictureIsNamed(text: String, reason: String) {
+    func `what is no image is named`(text: String, reason: String) {
         let error = #expect(throws: CodingError.self) { try SampleFiles.decode(Data(text.utf8)) }
         #expect(error?.code == .notAnImage)
         #expect(error?.message.contains(reason) == true)
     }
 
-    @Test(arguments: 0...255) func oneByteIsNoPicture(byte: UInt8) {
+    @Test(arguments: 0...255) func `one byte is no image`(byte: UInt8) {
         let error = #expect(throws: CodingError.self) { try SampleFiles.decode(Data([byte])) }
         #expect(error?.code == .notAnImage)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func codersRefuseWhatIsNotTheirs(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `coders refuse what is not theirs`(
+        format: ImageFormat
+    ) throws {
         let coder = try SampleFiles.registry.coder(encoding: format)
         for other in [Data(), Data([0]), Data("<html>".utf8), try SampleFiles.smooth(format == .png ? .jpeg : .png)] {
             #expect(throws: CodingError.self) { try coder.open(other) }
@@ -34,7 +36,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [PixelFormat.gray8, .rgb8, .rgba8])
-    func changedBytesNeverCrash(format: ImageFormat, pixelFormat: PixelFormat) throws {
+    func `changed bytes never crash`(format: ImageFormat, pixelFormat: PixelFormat) throws {
         let original = try SampleFiles.encode(try .noise(pixelFormat, width: 17, height: 13), as: format)
         var generator = SeededGenerator(seed: 11)
         for round in 0..<1_000 {
@@ -49,7 +51,7 @@ import TintypeTestTraits
 
     /// With right checksums damage reaches the library's inflate and filters.
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
-    func changedChunksOfAPNGNeverCrash(pixelFormat: PixelFormat) throws {
+    func `changed chunks of APNG never crash`(pixelFormat: PixelFormat) throws {
         let original = PNGFile(try SampleFiles.encode(try .noise(pixelFormat, width: 17, height: 13), as: .png))
         var generator = SeededGenerator(seed: 12)
         for round in 0..<1_000 {
@@ -64,7 +66,7 @@ import TintypeTestTraits
     }
 
     /// Damaged files are what many tests make of it.
-    @Test func chunksOfADamagedFileAreReadAsFarAsTheyGo() throws {
+    @Test func `chunks of a damaged file are read as far as they go`() throws {
         let data = try SampleFiles.smooth(.png, width: 6, height: 4)
         let whole = PNGFile(data).chunks
         for count in 0...data.count {

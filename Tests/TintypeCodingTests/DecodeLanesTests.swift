@@ -7,7 +7,7 @@ import TintypeTestTraits
 @testable import TintypeCoding
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct DecodeLanesTests {
-    @Test(arguments: [1, 2, 4]) func workRunsOnLaneThreads(lanes: Int) async throws {
+    @Test(arguments: [1, 2, 4]) func `work runs on lane threads`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         let names = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<100 { group.addTask { try await decodeLanes.run { ThisProcess.threadName } } }
@@ -17,7 +17,7 @@ import TintypeTestTraits
         #expect(!ThisProcess.threadName.hasPrefix("tintype-code"))
     }
 
-    @Test(arguments: [1, 2, 3]) func atMostOnePieceRunsOnALane(lanes: Int) async throws {
+    @Test(arguments: [1, 2, 3]) func `at most one piece runs on a lane`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         let running = Locked((now: 0, most: 0))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -39,7 +39,7 @@ import TintypeTestTraits
     }
 
     /// Each piece waits for the others: they end only if each has a lane of its own.
-    @Test(arguments: [2, 3]) func workSpreadsOverTheLanes(lanes: Int) async throws {
+    @Test(arguments: [2, 3]) func `work spreads over the lanes`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         for _ in 0..<5 {
             let names = Locked<Set<String>>([])
@@ -154,11 +154,11 @@ import TintypeTestTraits
         await until { lanes.idleCount == 2 }
     }
 
-    @Test(arguments: [0, -3]) func thereIsAlwaysALane(count: Int) async throws {
+    @Test(arguments: [0, -3]) func `there is always a lane`(count: Int) async throws {
         #expect(try await DecodeLanes(count: count).run { ThisProcess.threadName } == "tintype-code-0")
     }
 
-    @Test func queuedWorkThatIsCancelledNeverStarts() async throws {
+    @Test func `queued work that is cancelled never starts`() async throws {
         let decodeLanes = DecodeLanes(count: 1)
         let isReleased = Locked(false)
         let started = Locked(0)
@@ -184,7 +184,7 @@ import TintypeTestTraits
         #expect(started.withLock { $0 } == 1)
     }
 
-    @Test func anErrorOfTheWorkIsThrownAndTheLaneGoesOn() async throws {
+    @Test func `an error of the work is thrown and the lane goes on`() async throws {
         let decodeLanes = DecodeLanes(count: 1)
         await #expect(throws: CodingError.self) {
             try await decodeLanes.run { throw CodingError(code: .corrupt, message: "It is damaged.") }
@@ -192,7 +192,7 @@ import TintypeTestTraits
         #expect(try await decodeLanes.run { 7 } == 7)
     }
 
-    @Test func theTaskOfTheWorkIsTheCallers() async throws {
+    @Test func `the task of the work is the callers`() async throws {
         let decodeLanes = DecodeLanes(count: 1)
         let isCancelled = Task {
             try await decodeLanes.run {
@@ -205,7 +205,7 @@ import TintypeTestTraits
     }
 
     /// In a process of its own, where no other test has lanes.
-    @Test func theThreadsEndWithTheLanes() async {
+    @Test func `the threads end with the lanes`() async {
         await #expect(processExitsWith: .success) {
             for _ in 0..<20 {
                 let decodeLanes = DecodeLanes(count: 4)

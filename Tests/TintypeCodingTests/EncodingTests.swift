@@ -12,7 +12,7 @@ import TintypeTestTraits
         arguments: [PixelFormat.gray8, .rgb8, .rgba8],
         [(1, 1), (1, 7), (7, 1), (64, 64), (65, 33), (300, 2)]
     )
-    func aPNGKeepsEveryPixel(format: PixelFormat, size: (width: Int, height: Int)) throws {
+    func `a PNG keeps every pixel`(format: PixelFormat, size: (width: Int, height: Int)) throws {
         let pixels = try PixelBuffer.noise(format, width: size.width, height: size.height)
         let decoded = try SampleFiles.decode(try SampleFiles.encode(pixels, as: .png))
         #expect(decoded.pixels.format == format)
@@ -20,19 +20,21 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(ImageFormat.jpeg, 38.0), (.webp, 36.0)], [PixelFormat.gray8, .rgb8])
-    func lossyFormatsStayClose(format: (ImageFormat, Double), pixelFormat: PixelFormat) throws {
+    func `lossy formats stay close`(format: (ImageFormat, Double), pixelFormat: PixelFormat) throws {
         let pixels = try PixelBuffer.smooth(pixelFormat, width: 96, height: 80)
         let decoded = try SampleFiles.decode(try SampleFiles.encode(pixels, as: format.0)).pixels
         #expect(Self.signalToNoise(decoded, pixels) > format.1)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .webp]) func photographsStayClose(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .webp]) func `photographs stay close`(format: ImageFormat) throws {
         let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
         let decoded = try SampleFiles.decode(try SampleFiles.encode(photograph, as: format, quality: 90)).pixels
         #expect(Self.signalToNoise(decoded, photograph) > 35)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .webp]) func qualityCostsBytesAndBuysCloseness(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .webp]) func `quality costs bytes and buys closeness`(
+        format: ImageFormat
+    ) throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 96, height: 80)
         let files = try [1, 50, 100].map { try SampleFiles.encode(pixels, as: format, quality: $0) }
         #expect(files[0].count <= files[1].count)
@@ -44,7 +46,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [ImageFormat.jpeg, .webp], [(0, 1), (-5, 1), (101, 100), (Int.max, 100)])
-    func qualityIsKeptWithinItsBounds(format: ImageFormat, quality: (given: Int, used: Int)) throws {
+    func `quality is kept within its bounds`(format: ImageFormat, quality: (given: Int, used: Int)) throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 40, height: 40)
         let given = try SampleFiles.encode(pixels, as: format, quality: quality.given)
         #expect(given == (try SampleFiles.encode(pixels, as: format, quality: quality.used)))
@@ -55,7 +57,7 @@ import TintypeTestTraits
             (UInt8(0), [10, 200, 30]), (255, [250, 20, 120]), (128, [130, 110, 75]), (64, [70, 155, 53]),
         ] as [(UInt8, [Int])]
     )
-    func aJPEGIsLaidOverTheBackground(alpha: UInt8, expected: [Int]) throws {
+    func `a JPEGIs laid over the background`(alpha: UInt8, expected: [Int]) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 32, height: 32) { [250, 20, 120, alpha][$2] }
         let options = EncodeOptions(quality: 95, background: .init(red: 10, green: 200, blue: 30))
         let data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options)
@@ -66,13 +68,13 @@ import TintypeTestTraits
         }
     }
 
-    @Test func theBackgroundIsWhiteUnlessSaid() throws {
+    @Test func `the background is white unless said`() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 8, height: 8) { _, _, _ in 0 }
         let decoded = try SampleFiles.decode(try SampleFiles.encode(pixels, as: .jpeg)).pixels
         #expect(decoded.samples.allSatisfy { $0 >= 253 })
     }
 
-    @Test func aWebPKeepsItsAlpha() throws {
+    @Test func `a WebP keeps its alpha`() throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 64, height: 16)
         let decoded = try SampleFiles.decode(try SampleFiles.encode(pixels, as: .webp)).pixels
         #expect(decoded.format == .rgba8)
@@ -80,7 +82,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(ImageFormat.jpeg, 65_500, 65_501), (.webp, 16_383, 16_384)])
-    func sidesThatTheFormatCannotStoreAreRefused(format: ImageFormat, longest: Int, tooLong: Int) throws {
+    func `sides that the format cannot store are refused`(format: ImageFormat, longest: Int, tooLong: Int) throws {
         let limits = DecodingLimits(maximumSide: 70_000)
         let fitting = try PixelBuffer.make(.gray8, width: longest, height: 1) { _, _, _ in 90 }
         let decoded = try SampleFiles.decode(
@@ -97,7 +99,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aTurnedPictureIsWrittenUpright(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `a turned image is written upright`(
+        format: ImageFormat
+    ) throws {
         let image = Image(pixels: try .smooth(.rgb8, width: 40, height: 20), orientation: .right)
         let coder = try SampleFiles.registry.coder(encoding: format)
         let data = try coder.encode(image, as: format, options: EncodeOptions())

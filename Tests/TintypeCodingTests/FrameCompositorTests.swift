@@ -28,7 +28,8 @@ import TintypeTestTraits
         return try ScriptedFrames(canvas: canvas, frames: frames, seed: seed)
     }
 
-    @Test(arguments: 1...40 as ClosedRange<UInt64>) func framesAreCompositedByTheDefinition(seed: UInt64) throws {
+    @Test(arguments: 1...40 as ClosedRange<UInt64>) func `frames are composited by the definition`(seed: UInt64) throws
+    {
         let animation = try Self.animation(seed: seed)
         let compositor = try FrameCompositor(animation)
         for (index, expected) in animation.slowCanvases().enumerated() {
@@ -41,7 +42,7 @@ import TintypeTestTraits
         #expect(animation.decodeCount == animation.frames.count)
     }
 
-    @Test(arguments: 1...40 as ClosedRange<UInt64>) func anyOrderGivesTheSameFrames(seed: UInt64) throws {
+    @Test(arguments: 1...40 as ClosedRange<UInt64>) func `any order gives the same frames`(seed: UInt64) throws {
         let animation = try Self.animation(seed: seed)
         let forward = try FrameCompositor(animation)
         let frames = try animation.frames.indices.map { try forward.frame(at: $0).samples }
@@ -52,7 +53,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func aKeyFrameNeedsNothingBeforeIt() throws {
+    @Test func `a key frame needs nothing before it`() throws {
         let whole = AnimationFrame(left: 0, top: 0, width: 4, height: 4, blend: .source)
         let part = AnimationFrame(left: 1, top: 1, width: 2, height: 2)
         let animation = try ScriptedFrames(
@@ -63,7 +64,7 @@ import TintypeTestTraits
         #expect(animation.decodeCount == 3)
     }
 
-    @Test func aFailedFrameLeavesAGoodCompositor() throws {
+    @Test func `a failed frame leaves a good compositor`() throws {
         let broken = try BrokenFrames()
         let compositor = try FrameCompositor(broken)
         _ = try compositor.frame(at: 0)

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @Suite(.computing) struct FrameTests {
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [-1, 1, 100, Int.max])
-    func aStillHasOnlyFrameZero(format: ImageFormat, frame: Int) throws {
+    func `a still has only frame zero`(format: ImageFormat, frame: Int) throws {
         let data = try SampleFiles.smooth(format)
         let error = #expect(throws: CodingError.self) { try SampleFiles.decode(data, DecodeOptions(frame: frame)) }
         #expect(error?.code == .invalidOptions)
@@ -23,7 +23,7 @@ import TintypeTestTraits
             ([(1, 0), (50, 0)], 3, [100, 500]),
         ] as [([(Int, Int)], Int, [Int])]
     )
-    func anAnimatedPNGSaysItsTiming(delays: [(Int, Int)], loops: Int, durations: [Int]) throws {
+    func `an animated PNG says its timing`(delays: [(Int, Int)], loops: Int, durations: [Int]) throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
         for (index, delay) in delays.enumerated() {
             // Behind the first frame, each control chunk is followed by pixels, and both are counted.

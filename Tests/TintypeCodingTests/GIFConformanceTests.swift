@@ -26,7 +26,7 @@ import TintypeTestTraits
 
     /// What is there of a damaged file is what the reference decoder made of it.
     @Test(arguments: GIFCorpus.files.filter { ["partial", "either"].contains($0.expectation) })
-    func whatCanBeDecoded(_ file: GIFCorpus.File) throws {
+    func `what can be decoded`(_ file: GIFCorpus.File) throws {
         let data = try file.data
         let options = DecodeOptions(allowsTruncated: true)
         let image: Image

@@ -10,7 +10,7 @@ import TintypeTestTraits
     private let coder = GIFCoder()
 
     /// Each length gives an error, or what is there of the picture.
-    @Test func aFileMayEndAnywhere() throws {
+    @Test func `a file may end anywhere`() throws {
         let sample = GIFSamples.animations[1]
         let frames = try sample.frames.prefix(2).map {
             AnimationContent.Frame(image: try GIFSamples.image($0, width: sample.width), milliseconds: 50)
@@ -36,7 +36,7 @@ import TintypeTestTraits
     }
 
     /// Flipped bits never crash, and never show pixels that were not written.
-    @Test func anyBitMayFlip() throws {
+    @Test func `any bit may flip`() throws {
         let sample = GIFSamples.animations[0]
         let image = try GIFSamples.image(sample.frames[0], width: sample.width)
         let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
@@ -60,7 +60,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func tooManyFramesAreRefusedBeforeTheyTakeMemory() throws {
+    @Test func `too many frames are refused before they take memory`() throws {
         var data = Data("GIF89a\u{1}\0\u{1}\0\0\0\0".utf8)
         let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0]
         for _ in 0..<100_000 { data.append(contentsOf: frame) }
@@ -72,7 +72,7 @@ import TintypeTestTraits
     }
 
     /// The screen is small, so the limits for it say nothing about its image.
-    @Test func anImageOverTheLimitsIsRefused() throws {
+    @Test func `an image over the limits is refused`() throws {
         let data = Self.file(width: 4, height: 4, imageSide: 40_000, codes: [0x44, 0x01])
         let decoder = try ImageDecoder(data, registry: CoderRegistry())
         let error = #expect(throws: CodingError.self) { try decoder.decode() }
@@ -80,7 +80,7 @@ import TintypeTestTraits
     }
 
     /// Of a large image only what lies on the screen is decoded and kept.
-    @Test func anImageIsCutAtTheScreen() throws {
+    @Test func `an image is cut at the screen`() throws {
         let source = (0..<100 * 60).map { GIFSamples.color($0 * 13 % 200) }
         var data = try self.coder.encode(
             try GIFSamples.image(source, width: 100),
@@ -94,7 +94,7 @@ import TintypeTestTraits
         #expect(decoded == expected)
     }
 
-    @Test func textBeforeTheFirstImageIsNotSupported() throws {
+    @Test func `text before the first image is not supported`() throws {
         var data = Data("GIF89a\u{1}\0\u{1}\0\u{0}\0\0".utf8)
         data.append(contentsOf: [0x21, 0x01, 1, 0, 0])
         data.append(Self.file(width: 1, height: 1, imageSide: 1, codes: [0x44, 0x01]).dropFirst(13))
@@ -103,7 +103,7 @@ import TintypeTestTraits
         #expect(try self.decode(data, DecodeOptions(allowsTruncated: true)) == [0xFF00_0000])
     }
 
-    @Test func bytesBehindTheEndAreIgnored() throws {
+    @Test func `bytes behind the end are ignored`() throws {
         let data = Self.file(width: 1, height: 1, imageSide: 1, codes: [0x44, 0x01])
         #expect(try self.decode(data + Data("GIF89a and more".utf8), DecodeOptions()) == [0xFF00_0000])
         #expect(try self.decode(data.dropLast(), DecodeOptions()) == [0xFF00_0000])
@@ -111,7 +111,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: !GIFSamples.crashes.isEmpty), arguments: GIFSamples.crashes)
-    func whatCrashedOnceIsHarmless(_ file: URL) throws {
+    func `what crashed once is harmless`(_ file: URL) throws {
         let data = try Data(contentsOf: file)
         let limits = DecodingLimits(maximumPixels: 1_000_000)
         for allowsTruncated in [false, true] {

@@ -10,7 +10,7 @@ import TintypeTestTraits
     private let coder = GIFCoder()
 
     @Test(arguments: [1, 2, 3, 4, 5, 16, 17, 128, 129, 255, 256])
-    func fewColorsAreExact(count: Int) throws {
+    func `few colors are exact`(count: Int) throws {
         let pixels = (0..<64 * 33).map { GIFSamples.color($0 * 7 % count) }
         let image = try GIFSamples.image(pixels, width: 64)
         let decoded = try self.decode(try self.coder.encode(image, as: .gif, options: EncodeOptions()))
@@ -18,7 +18,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 16, 127, 128, 255])
-    func fewColorsWithTransparencyAreExact(count: Int) throws {
+    func `few colors with transparency are exact`(count: Int) throws {
         let pixels = (0..<50 * 40).map { $0 % 11 == 3 ? 0 : GIFSamples.color($0 * 5 % count) }
         let image = try GIFSamples.image(pixels, width: 50)
         let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
@@ -27,14 +27,14 @@ import TintypeTestTraits
     }
 
     /// The code table is filled and begun anew many times.
-    @Test func noiseIsExact() throws {
+    @Test func `noise is exact`() throws {
         var generator = SeededGenerator(seed: 7)
         let pixels = (0..<300 * 200).map { _ in GIFSamples.color(Int.random(in: 0..<256, using: &generator)) }
         let image = try GIFSamples.image(pixels, width: 300)
         #expect(try self.decode(try self.coder.encode(image, as: .gif, options: EncodeOptions())) == pixels)
     }
 
-    @Test func aFlatPictureIsExactAndSmall() throws {
+    @Test func `a flat image is exact and small`() throws {
         let pixels = [UInt32](repeating: GIFSamples.color(3), count: 1_000 * 1_000)
         let data = try self.coder.encode(
             try GIFSamples.image(pixels, width: 1_000),
@@ -45,7 +45,7 @@ import TintypeTestTraits
         #expect(try self.decode(data) == pixels)
     }
 
-    @Test(arguments: [true, false]) func manyColorsAreNear(isDithered: Bool) throws {
+    @Test(arguments: [true, false]) func `many colors are near`(isDithered: Bool) throws {
         let pixels = (0..<64 * 64).map { (place: Int) -> UInt32 in
             0xFF80_0000 | UInt32(place % 64 * 4 | place / 64 * 4 << 8)
         }
@@ -67,7 +67,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func alphaIsCutInTheMiddle() throws {
+    @Test func `alpha is cut in the middle`() throws {
         let layout = try PixelLayout(format: .rgba8, width: 2, height: 1)
         let buffer = try PixelBuffer(layout) { bytes in
             for (offset, sample) in [10, 20, 30, 127, 40, 50, 60, 128].enumerated() {
@@ -78,7 +78,7 @@ import TintypeTestTraits
         #expect(try self.decode(data) == [0, 0xFF3C_3228])
     }
 
-    @Test(arguments: GIFSamples.animations) func animationsAreExact(_ sample: GIFSamples.Animation) throws {
+    @Test(arguments: GIFSamples.animations) func `animations are exact`(_ sample: GIFSamples.Animation) throws {
         let frames = try sample.frames.enumerated().map { index, pixels in
             AnimationContent.Frame(
                 image: try GIFSamples.image(pixels, width: sample.width),
@@ -139,7 +139,7 @@ import TintypeTestTraits
         return result
     }
 
-    @Test func onlyWhatChangesIsWritten() throws {
+    @Test func `only what changes is written`() throws {
         var pixels = (0..<200 * 200).map { GIFSamples.color($0 % 97) }
         let first = try GIFSamples.image(pixels, width: 200)
         pixels[50 * 200 + 60] = GIFSamples.color(200)
@@ -157,7 +157,7 @@ import TintypeTestTraits
         #expect([frame.left, frame.top, frame.width, frame.height] == [60, 50, 6, 3])
     }
 
-    @Test func theNumberOfBytesIsKept() throws {
+    @Test func `the number of bytes is kept`() throws {
         var generator = SeededGenerator(seed: 1)
         let pixels = (0..<100 * 100).map { _ in UInt32.random(in: 0...0xFF_FFFF, using: &generator) | 0xFF00_0000 }
         let image = try GIFSamples.image(pixels, width: 100)
@@ -169,7 +169,7 @@ import TintypeTestTraits
         #expect(error?.code == .encodingFailed)
     }
 
-    @Test func framesOfSeveralSizesAreRefused() throws {
+    @Test func `frames of several sizes are refused`() throws {
         let images = [try GIFSamples.image([1, 2], width: 2), try GIFSamples.image([1, 2], width: 1)]
         for frames in [images, []] {
             let content = AnimationContent(frames: frames.map { .init(image: $0, milliseconds: 50) })
@@ -180,7 +180,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func turnedPicturesComeOutUpright() throws {
+    @Test func `turned images come out upright`() throws {
         let stored = try GIFSamples.image([GIFSamples.color(1), GIFSamples.color(2)], width: 2)
         let turned = Image(pixels: stored.pixels, orientation: .right)
         let data = try self.coder.encode(turned, as: .gif, options: EncodeOptions())

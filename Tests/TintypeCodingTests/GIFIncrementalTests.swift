@@ -10,7 +10,7 @@ import TintypeTestTraits
     private let coder = GIFCoder()
 
     @Test(.enabled(if: Fixtures.corpus != nil), arguments: GIFCorpus.files, [1, 7, 600, 100_000])
-    func piecesGiveTheSamePicture(_ file: GIFCorpus.File, pieceSize: Int) throws {
+    func `pieces give the same image`(_ file: GIFCorpus.File, pieceSize: Int) throws {
         let data = try file.data
         guard data.count < 3_000 * pieceSize else { return }
         for allowsTruncated in [false, true] {
@@ -30,7 +30,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func rowsAppearOneAfterAnother() throws {
+    @Test func `rows appear one after another`() throws {
         let pixels = (0..<100 * 100).map { GIFSamples.color($0 * 31 % 256) }
         let data = try self.coder.encode(
             try GIFSamples.image(pixels, width: 100),
@@ -58,7 +58,7 @@ import TintypeTestTraits
         #expect(GIFCorpus.pixels(of: try decoder.finish().image.pixels) == pixels)
     }
 
-    @Test func theHeaderGrowsWithTheFrames() throws {
+    @Test func `the header grows with the frames`() throws {
         let sample = GIFSamples.animations[0]
         let frames = try sample.frames.map {
             AnimationContent.Frame(image: try GIFSamples.image($0, width: sample.width), milliseconds: 50)
@@ -74,7 +74,7 @@ import TintypeTestTraits
         #expect(decoder.header?.animation.loopCount == 0)
     }
 
-    @Test func aSizeOverTheLimitsIsRefusedAtOnce() throws {
+    @Test func `a size over the limits is refused at once`() throws {
         let decoder = try self.makeDecoder(DecodeOptions())
         let error = #expect(throws: CodingError.self) {
             try decoder.append(Data("GIF89a\u{7F}\u{7F}\u{7F}\u{7F}\0\0\0".utf8))

@@ -11,7 +11,7 @@ import TintypeTestTraits
         ("flower.jpg", ImageFormat.jpeg, 2_268, 1_512), ("kodak-3.png", .png, 768, 512),
         ("flower.webp", .webp, 1_134, 756),
     ])
-    func describesPhotographs(name: String, format: ImageFormat, width: Int, height: Int) throws {
+    func `describes photographs`(name: String, format: ImageFormat, width: Int, height: Int) throws {
         let decoder = try ImageDecoder(try Fixtures.data(name), registry: SampleFiles.registry)
         let header = decoder.header
         #expect(header.format == format)
@@ -34,13 +34,16 @@ import TintypeTestTraits
         (.png, .gray8, .gray8), (.png, .rgb8, .rgb8), (.png, .rgba8, .rgba8), (.webp, .gray8, .rgb8),
         (.webp, .rgb8, .rgb8), (.webp, .rgba8, .rgba8),
     ])
-    func saysWhetherThereIsAlpha(format: ImageFormat, stored: PixelFormat, decoded: PixelFormat) throws {
+    func `says whether there is alpha`(format: ImageFormat, stored: PixelFormat, decoded: PixelFormat) throws {
         let data = try SampleFiles.smooth(format, stored)
         #expect(try ImageDecoder(data, registry: SampleFiles.registry).header.hasAlpha == decoded.hasAlpha)
         #expect(try SampleFiles.decode(data).pixels.format == decoded)
     }
 
-    @Test(arguments: 1...8, [false, true]) func readsTheOrientationOfAJPEG(value: Int, isLittleEndian: Bool) throws {
+    @Test(arguments: 1...8, [false, true]) func `reads the orientation of AJPEG`(
+        value: Int,
+        isLittleEndian: Bool
+    ) throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 32, height: 16)
         let data = try SampleFiles.jpeg(pixels, orientation: value, isLittleEndian: isLittleEndian)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
@@ -56,12 +59,12 @@ import TintypeTestTraits
         #expect(upright.pixels.samples == (try stored.upright().pixels.samples))
     }
 
-    @Test(arguments: [0, 9, 255, 256, 65_535]) func otherOrientationsCountAsUpright(value: Int) throws {
+    @Test(arguments: [0, 9, 255, 256, 65_535]) func `other orientations count as upright`(value: Int) throws {
         let data = try SampleFiles.jpeg(try .smooth(.gray8, width: 8, height: 8), orientation: value)
         #expect(try ImageDecoder(data, registry: SampleFiles.registry).header.orientation == .up)
     }
 
-    @Test(arguments: 1...8) func readsTheOrientationOfAPNG(value: Int) throws {
+    @Test(arguments: 1...8) func `reads the orientation of APNG`(value: Int) throws {
         var file = PNGFile(try SampleFiles.smooth(.png, width: 6, height: 4))
         file.insert("eXIf", SampleFiles.exif(orientation: value))
         let decoder = try ImageDecoder(file.data, registry: SampleFiles.registry)
@@ -70,7 +73,7 @@ import TintypeTestTraits
         #expect((image.width, image.height) == (value < 5 ? (6, 4) : (4, 6)))
     }
 
-    @Test(arguments: 1..<40) func aBrokenEXIFBlockIsIgnored(count: Int) throws {
+    @Test(arguments: 1..<40) func `a broken EXIF block is ignored`(count: Int) throws {
         let exif = SampleFiles.exif(orientation: 6)
         var cut = PNGFile(try SampleFiles.smooth(.png, width: 6, height: 4))
         cut.insert("eXIf", Array(exif.prefix(count)))
@@ -81,7 +84,7 @@ import TintypeTestTraits
         #expect(try SampleFiles.decode(noisy.data).sourceFormat == .png)
     }
 
-    @Test func aBrokenProfileIsIgnored() throws {
+    @Test func `a broken profile is ignored`() throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
         file.insert("iCCP", Array("name\0\0not compressed".utf8))
         let decoder = try ImageDecoder(file.data, registry: SampleFiles.registry)
@@ -89,7 +92,7 @@ import TintypeTestTraits
         #expect(try decoder.decode().width == 64)
     }
 
-    @Test func nonsenseInPlaceOfAProfileHasNoDescription() throws {
+    @Test func `nonsense in place of a profile has no description`() throws {
         var header = ImageHeader(format: .jpeg, pixelWidth: 1, pixelHeight: 1)
         header.colorProfile = Data("this is no profile".utf8)
         #expect(header.colorProfileDescription == nil)

@@ -49,7 +49,7 @@ import TintypeTestTraits
     }
 
     /// A fifth of the default budget is enough for each.
-    @Test func fuzzFilesAreBounded() throws {
+    @Test func `fuzz files are bounded`() throws {
         let limits = DecodingLimits(maximumPixels: 16_000_000, maximumWork: 200_000_000)
         for picture in Self.pictures("jpeg-fuzz") {
             let data = try picture.data

@@ -20,7 +20,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg", "jpeg-cmyk/cmyk-icc.jpg"], [1, 4])
-    func rowsAreThoseOfThePicture(path: String, divisor: Int) throws {
+    func `rows are those of the image`(path: String, divisor: Int) throws {
         let data = try self.data(path)
         let encoded = try self.coder.open(data)
         let size = PixelSize(width: encoded.header.pixelWidth / divisor, height: encoded.header.pixelHeight / divisor)
@@ -44,7 +44,7 @@ import TintypeTestTraits
         #expect(PixelMeasure.digest(try #require(rows)) == PixelMeasure.digest(whole))
     }
 
-    @Test(arguments: CMYKReference.all) func inksAreConvertedByTheirProfile(_ reference: CMYKReference) throws {
+    @Test(arguments: CMYKReference.all) func `inks are converted by their profile`(_ reference: CMYKReference) throws {
         let means = PixelMeasure.means(try self.decode(try self.data(reference.path)).image.pixels)
         let mean = zip(means.whole, reference.mean).map { abs($0 - $1) }.max() ?? 255
         #expect(mean <= 2)
@@ -66,7 +66,7 @@ import TintypeTestTraits
 
     /// Pillow and libvips take samples for light, with an Adobe marker or without.
     @Test(arguments: ["jpg-cmyk-1.jpg", "jpg-cmyk-2.jpg", "cmyk_t0.jpg", "cmyk-icc.jpg"])
-    func inksNeedNoAdobeMarker(name: String) throws {
+    func `inks need no adobe marker`(name: String) throws {
         let data = try self.data("jpeg-cmyk/\(name)")
         var plain = data
         for range in data.segments(marker: 0xEE).reversed() { plain.removeSubrange(range) }
@@ -78,7 +78,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [UInt8(0xFE), 0xE0, 0xE1, 0xE2, 0xEE], [UInt8(0), 1])
-    func aSegmentTooShortForItsLengthIsSkipped(marker: UInt8, length: UInt8) throws {
+    func `a segment too short for its length is skipped`(marker: UInt8, length: UInt8) throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 40, height: 30)
         let data = try self.coder.encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
         var odd = data
@@ -90,7 +90,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [UInt8(0xDB), 0xC4, 0xC0, 0xDA], [UInt8(0), 1])
-    func aTableTooShortForItsLengthIsRefused(marker: UInt8, length: UInt8) throws {
+    func `a table too short for its length is refused`(marker: UInt8, length: UInt8) throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 40, height: 30)
         var data = try self.coder.encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
         data.insert(contentsOf: [0xFF, marker, 0, length], at: data.startIndex + 2)
@@ -98,7 +98,7 @@ import TintypeTestTraits
         #expect(error?.code == .corrupt)
     }
 
-    @Test func lyingMarkersAreRefused() throws {
+    @Test func `lying markers are refused`() throws {
         for path in ["jpeg-exotic/testorig12.jpg", "jpeg-exotic/jpeg_lossless_sel1.jpg", "jpeg-exotic/testimgl.jpg"] {
             let data = try self.data(path)
             let error = #expect(throws: CodingError.self) { try self.coder.open(data) }
@@ -107,7 +107,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/3.jpg", "jpeg-exotic/testimgari.jpg"])
-    func aMissingEndIsAnErrorUnlessAllowed(path: String) throws {
+    func `a missing end is an error unless allowed`(path: String) throws {
         let data = try self.data(path)
         let start = try #require(data.firstRange(of: Data([0xFF, 0xDA]))).upperBound
         for share in stride(from: 0.05, to: 0.99, by: 0.23) {
@@ -120,7 +120,7 @@ import TintypeTestTraits
     }
 
     /// A scan costs time by the picture's size, not by its bytes.
-    @Test func endlessScansAreRefused() throws {
+    @Test func `endless scans are refused`() throws {
         let data = try self.data("jpeg-progressive/3.jpg")
         let scan = try #require(data.range(ofScan: 1))
         let end = try #require(data.range(ofScan: 2)).lowerBound
@@ -134,7 +134,7 @@ import TintypeTestTraits
         #expect(throws: CodingError.self) { try decoder.append(bomb) }
     }
 
-    @Test func damageBehindAScanKeepsTheScan() throws {
+    @Test func `damage behind a scan keeps the scan`() throws {
         let data = try self.data("jpeg-progressive/3.jpg")
         let second = try #require(data.range(ofScan: 1)).lowerBound
         // A Huffman table that has no valid code.
@@ -144,7 +144,7 @@ import TintypeTestTraits
         #expect((PixelMeasure.means(image.pixels).cells.max() ?? 0) > 100)
     }
 
-    @Test func profilePartsMayComeInAnyOrder() throws {
+    @Test func `profile parts may come in any order`() throws {
         let data = try self.data("icc/icc_profile_big.jpg")
         let profile = try #require(try self.coder.open(data).header.colorProfile)
         let segments = data.segments(marker: 0xE2)
@@ -158,7 +158,7 @@ import TintypeTestTraits
         #expect(try self.coder.open(shuffled(Array(segments.dropFirst()))).header.colorProfile == nil)
     }
 
-    @Test func aCancelledTaskStopsReading() async throws {
+    @Test func `a cancelled task stops reading`() async throws {
         let data = try self.data("photos/TestJFIF.jpg")
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -167,7 +167,7 @@ import TintypeTestTraits
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func aBombIsRefusedFromItsHeader() throws {
+    @Test func `a bomb is refused from its header`() throws {
         let data = try self.data("bombs/max_size.jpg")
         let (error, peak) = AllocatedMemory.peak {
             #expect(throws: CodingError.self) { try ImageDecoder(data, registry: CoderRegistry()) }
@@ -176,7 +176,7 @@ import TintypeTestTraits
         #expect(peak < 1 << 20)
     }
 
-    @Test func coefficientsAreCounted() throws {
+    @Test func `coefficients are counted`() throws {
         let progressive = try self.coder.open(try self.data("photos/TestImageLarge.jpg"))
         let pixels = progressive.header.pixelWidth * progressive.header.pixelHeight
         #expect(progressive.byteCount(for: .rows, options: DecodeOptions()) > pixels * 2)

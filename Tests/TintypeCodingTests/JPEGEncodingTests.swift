@@ -49,7 +49,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [EncodeOptions.ChromaSubsampling.automatic, .none, .half, .quarter], [false, true])
-    func whatIsWrittenCanBeRead(_ subsampling: EncodeOptions.ChromaSubsampling, isProgressive: Bool) throws {
+    func `what is written can be read`(_ subsampling: EncodeOptions.ChromaSubsampling, isProgressive: Bool) throws {
         let image = try self.image()
         let options = EncodeOptions(quality: 92, isProgressive: isProgressive, chromaSubsampling: subsampling)
         let data = try self.encode(image, options)
@@ -59,20 +59,22 @@ import TintypeTestTraits
         #expect(data.frameHeader(marker: isProgressive ? 0xC2 : 0xC0)?[7] == factors)
     }
 
-    @Test(arguments: [(89, UInt8(0x22)), (90, 0x11)]) func colourIsStoredByQuality(quality: Int, factors: UInt8) throws
-    {
+    @Test(arguments: [(89, UInt8(0x22)), (90, 0x11)]) func `colour is stored by quality`(
+        quality: Int,
+        factors: UInt8
+    ) throws {
         let data = try self.encode(try self.image(), EncodeOptions(quality: quality))
         #expect(data.frameHeader(marker: 0xC0)?[7] == factors)
     }
 
-    @Test func grayStaysGray() throws {
+    @Test func `gray stays gray`() throws {
         let image = try self.image(.gray8)
         let decoded = try self.decode(try self.encode(image, EncodeOptions(quality: 95)))
         #expect(decoded.pixels.format == .gray8)
         #expect(self.difference(image, decoded) < 3)
     }
 
-    @Test func alphaIsLaidOverTheBackground() throws {
+    @Test func `alpha is laid over the background`() throws {
         let background = Color(red: 10, green: 120, blue: 250)
         let data = try self.encode(try self.image(.rgba8), EncodeOptions(quality: 100, background: background))
         // The first column is transparent.
@@ -81,7 +83,7 @@ import TintypeTestTraits
         for (sample, wanted) in zip(first, [10, 120, 250]) { #expect(abs(Int(sample) - wanted) < 12) }
     }
 
-    @Test(arguments: [1_500, 3_000, 6_000], [false, true]) func aLimitOfBytesIsKept(
+    @Test(arguments: [1_500, 3_000, 6_000], [false, true]) func `a limit of bytes is kept`(
         limit: Int,
         isProgressive: Bool
     ) throws {
@@ -92,7 +94,7 @@ import TintypeTestTraits
         _ = try self.decode(data)
     }
 
-    @Test func aLimitThatCannotBeKeptIsAnError() throws {
+    @Test func `a limit that cannot be kept is an error`() throws {
         let image = try self.image()
         let error = #expect(throws: CodingError.self) {
             try self.encode(image, EncodeOptions(maximumByteCount: 200))
@@ -100,7 +102,7 @@ import TintypeTestTraits
         #expect(error?.code == .encodingFailed)
     }
 
-    @Test func aLimitThatIsNotNeededChangesNoQuality() throws {
+    @Test func `a limit that is not needed changes no quality`() throws {
         let image = try self.image()
         let free = try self.encode(image, EncodeOptions(quality: 70))
         let limited = try self.encode(image, EncodeOptions(quality: 70, maximumByteCount: free.count))
@@ -108,7 +110,7 @@ import TintypeTestTraits
         #expect(digests[0] == digests[1])
     }
 
-    @Test func metadataIsWrittenAndReadBack() throws {
+    @Test func `metadata is written and read back`() throws {
         let profile = Data((0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         // A TIFF structure with the orientation 6.
         let exif = Data([0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0])
@@ -120,7 +122,7 @@ import TintypeTestTraits
         #expect(data.firstRange(of: Data("http://ns.adobe.com/xap/1.0/\0<x/>".utf8)) != nil)
     }
 
-    @Test func metadataThatDoesNotFitIsAnError() throws {
+    @Test func `metadata that does not fit is an error`() throws {
         let image = try self.image()
         for metadata in [
             EncodeOptions.Metadata(exif: Data(count: 65_528)), EncodeOptions.Metadata(xmp: Data(count: 65_510)),
@@ -131,13 +133,13 @@ import TintypeTestTraits
         }
     }
 
-    @Test func tooLongASideIsAnError() throws {
+    @Test func `too long a side is an error`() throws {
         let image = try self.image(.gray8, width: 65_501, height: 1)
         let error = #expect(throws: CodingError.self) { try self.encode(image, EncodeOptions()) }
         #expect(error?.code == .encodingFailed)
     }
 
-    @Test(arguments: [false, true]) func aCancelledTaskStopsWriting(isProgressive: Bool) async throws {
+    @Test(arguments: [false, true]) func `a cancelled task stops writing`(isProgressive: Bool) async throws {
         let image = try self.image(width: 2_000, height: 2_000)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

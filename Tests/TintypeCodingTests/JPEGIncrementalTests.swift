@@ -22,7 +22,7 @@ import TintypeTestTraits
         try #require(try self.coder.makeIncrementalDecoder(for: .jpeg, options: options))
     }
 
-    @Test(arguments: pictures, [1_021]) func piecesGiveTheSamePixelsAsTheWhole(
+    @Test(arguments: pictures, [1_021]) func `pieces give the same pixels as the whole`(
         _ picture: CorpusPicture,
         size: Int
     ) throws {
@@ -41,12 +41,12 @@ import TintypeTestTraits
         "jpeg-progressive/peacock.progressive.jpeg", "jpeg/non-interleaved-mcu.jpg", "jpeg-exotic/testimgari.jpg",
         "jpeg/jpeg_ff00_header.jpg", "jpeg-cmyk/jpg-cmyk-2.jpg",
     ])
-    func singleBytesGiveTheSamePixelsAsTheWhole(path: String) throws {
+    func `single bytes give the same pixels as the whole`(path: String) throws {
         let picture = try #require(Corpus.pictures.first { $0.path == path })
         try self.piecesGiveTheSamePixelsAsTheWhole(picture, size: 1)
     }
 
-    @Test(arguments: ProgressivePrefix.all) func aPreviewShowsEachScan(_ prefix: ProgressivePrefix) throws {
+    @Test(arguments: ProgressivePrefix.all) func `a preview shows each scan`(_ prefix: ProgressivePrefix) throws {
         let data = try prefix.data
         let decoder = try self.decoder(DecodeOptions(color: .ignore))
         // The marker behind the scan tells that it is over.
@@ -74,7 +74,7 @@ import TintypeTestTraits
         return try decoder.finish().image
     }
 
-    @Test func rowsOfABaselinePictureAreShownAsTheyArrive() throws {
+    @Test func `rows of a baseline image are shown as they arrive`() throws {
         let picture = try #require(Corpus.pictures.first { $0.path == "photos/TestJFIF.jpg" })
         let data = try picture.data
         let decoder = try self.decoder()
@@ -86,7 +86,7 @@ import TintypeTestTraits
         #expect(try decoder.preview() == nil)
     }
 
-    @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg"]) func aMissingEndIsAnError(
+    @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg"]) func `a missing end is an error`(
         path: String
     ) throws {
         let picture = try #require(Corpus.pictures.first { $0.path == path })
@@ -103,7 +103,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func limitsAreCheckedBeforePixelsExist() throws {
+    @Test func `limits are checked before pixels exist`() throws {
         let picture = try #require(Corpus.pictures.first { $0.path == "bombs/max_size.jpg" })
         let decoder = try self.decoder()
         let error = #expect(throws: CodingError.self) { try decoder.append(try picture.data) }

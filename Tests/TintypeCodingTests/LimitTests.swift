@@ -7,7 +7,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.computing, .timeLimit(.minutes(10))) struct LimitTests {
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aLongSideIsRefused(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `a long side is refused`(format: ImageFormat) throws {
         let data = try SampleFiles.smooth(format, width: 60, height: 40)
         let error = Self.refusal(of: data, DecodingLimits(maximumSide: 59))
         #expect(error?.code == .sideTooLong)
@@ -18,7 +18,7 @@ import TintypeTestTraits
         #expect(Self.refusal(of: data, DecodingLimits(maximumSide: 60)) == nil)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func tooManyPixelsAreRefused(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `too many pixels are refused`(format: ImageFormat) throws {
         let data = try SampleFiles.smooth(format, width: 60, height: 40)
         let error = Self.refusal(of: data, DecodingLimits(maximumPixels: 2_399))
         #expect(error?.code == .tooManyPixels)
@@ -29,7 +29,7 @@ import TintypeTestTraits
         #expect(Self.refusal(of: data, DecodingLimits(maximumPixels: 2_400)) == nil)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func tooManyBytesAreRefused(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `too many bytes are refused`(format: ImageFormat) throws {
         let data = try SampleFiles.smooth(format)
         let error = Self.refusal(of: data, DecodingLimits(maximumEncodedBytes: data.count - 1))
         #expect(error?.code == .tooManyBytes)
@@ -39,7 +39,7 @@ import TintypeTestTraits
         #expect(Self.refusal(of: data, DecodingLimits(maximumEncodedBytes: data.count)) == nil)
     }
 
-    @Test func theDefaultsAreTheLoaders() {
+    @Test func `the defaults are the loaders`() {
         let limits = DecodingLimits()
         #expect(limits.maximumPixels == 100_000_000)
         #expect(limits.maximumSide == 32_768)
@@ -53,12 +53,12 @@ import TintypeTestTraits
         (10_001, 10_000, CodingError.Code.tooManyPixels), (65_535, 65_535, .sideTooLong), (32_769, 1, .sideTooLong),
         (1, 65_535, .sideTooLong),
     ])
-    func theDefaultsRefuseHugePictures(width: Int, height: Int, code: CodingError.Code) throws {
+    func `the defaults refuse huge images`(width: Int, height: Int, code: CodingError.Code) throws {
         #expect(Self.refusal(of: try SampleFiles.jpeg(declaring: width, height), DecodingLimits())?.code == code)
         #expect(Self.refusal(of: PNGFile(declaring: width, height).data, DecodingLimits())?.code == code)
     }
 
-    @Test func sidesWhoseProductOverflowsAreRefused() {
+    @Test func `sides whose product overflows are refused`() {
         let limits = DecodingLimits(maximumPixels: .max, maximumSide: .max)
         let side = Int(Int32.max)
         // The product fits, but no layout does: an error all the same.
@@ -67,7 +67,7 @@ import TintypeTestTraits
     }
 
     /// In a process of its own, whose memory no other test uses.
-    @Test func aDeclaredSizeCostsNoMemory() async {
+    @Test func `a declared size costs no memory`() async {
         await #expect(processExitsWith: .success) {
             let files = [try SampleFiles.jpeg(declaring: 65_535, 65_535), PNGFile(declaring: 65_535, 65_535).data]
             _ = try SampleFiles.decode(try SampleFiles.smooth(.png))
@@ -83,7 +83,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func theMemoryOfADecodeIsKnownBefore() throws {
+    @Test func `the memory of a decode is known before`() throws {
         for (format, pixelFormat) in [(ImageFormat.jpeg, PixelFormat.rgb8), (.png, .rgba8), (.webp, .rgb8)] {
             let data = try SampleFiles.smooth(format, pixelFormat, width: 100, height: 80)
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry)

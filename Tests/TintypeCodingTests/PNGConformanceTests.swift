@@ -15,7 +15,7 @@ import TintypeTestTraits
             "jpeg", "jpeg-corrupt", "jpeg-progressive",
         ]
     )
-    func aFolderComesOutAsTheManifestSays(folder: String) throws {
+    func `a folder comes out as the manifest says`(folder: String) throws {
         var counts = (right: 0, refused: 0)
         for picture in PNGCorpus.pictures(folder) {
             switch try PNGCorpus.outcome(of: picture) {
@@ -34,7 +34,7 @@ import TintypeTestTraits
         ],
         [false, true]
     )
-    func allWaysAgree(folder: String, allowsTruncated: Bool) throws {
+    func `all ways agree`(folder: String, allowsTruncated: Bool) throws {
         let options = DecodeOptions(
             limits: DecodingLimits(maximumPixels: 1_000_000),
             allowsTruncated: allowsTruncated
@@ -52,7 +52,7 @@ import TintypeTestTraits
 
     /// libspng is written by others: what it takes for a picture, we take for the same.
     @Test(arguments: ["pngsuite", "png", "png-orientation", "icc", "apng", "png-corrupt"])
-    func libspngAgrees(folder: String) throws {
+    func `libspng agrees`(folder: String) throws {
         for picture in PNGCorpus.pictures(folder) where picture.expectation == "ok" {
             let data = try picture.data
             guard let reference = PNGReference.samples(of: data) else { continue }
@@ -61,7 +61,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func framesAreAsComposited() throws {
+    @Test func `frames are as composited`() throws {
         var counts = (exact: 0, close: 0)
         for (path, frames) in try PNGCorpus.frames() {
             let picture = try #require(Corpus.pictures.first { $0.path == path })
@@ -79,7 +79,7 @@ import TintypeTestTraits
         print("APNG frames: \(counts.exact) exact, \(counts.close) within rounding")
     }
 
-    @Test func noFuzzedFileCrashes() throws {
+    @Test func `no fuzzed file crashes`() throws {
         for picture in PNGCorpus.pictures("png-fuzz") {
             let data = try picture.data
             for allowsTruncated in [false, true] {

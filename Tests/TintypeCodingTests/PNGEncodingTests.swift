@@ -20,7 +20,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [1, 2, 3, 4, 5, 16, 17, 255, 256, 257])
-    func everyNumberOfColorsIsKept(format: PixelFormat, count: Int) throws {
+    func `every number of colors is kept`(format: PixelFormat, count: Int) throws {
         let pixels = try PixelBuffer.make(format, width: 61, height: 47) { column, row, channel in
             let color = (row * 61 + column) % count
             return UInt8(truncatingIfNeeded: channel == 0 ? color : color / 256 * 90 + color * channel * 3)
@@ -31,7 +31,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(2, 1), (3, 2), (4, 2), (5, 4), (16, 4), (17, 8), (256, 8)])
-    func fewColorsTakeFewBits(count: Int, bits: Int) throws {
+    func `few colors take few bits`(count: Int, bits: Int) throws {
         let pixels = try PixelBuffer.make(.rgb8, width: 64, height: 64) { column, row, channel in
             UInt8(truncatingIfNeeded: (row * 64 + column) % count &* 37 &+ channel)
         }
@@ -41,7 +41,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [([0, 255], 1), ([0, 85, 170], 2), ([17, 34], 4), ([0, 1], 8)] as [([UInt8], Int)])
-    func grayTakesTheFewestBitsThatHoldIt(grays: [UInt8], bits: Int) throws {
+    func `gray takes the fewest bits that hold it`(grays: [UInt8], bits: Int) throws {
         let pixels = try PixelBuffer.make(.gray8, width: 33, height: 9) { column, row, _ in
             grays[(column + row) % grays.count]
         }
@@ -53,7 +53,7 @@ import TintypeTestTraits
     }
 
     /// A palette would hide that there may be transparency.
-    @Test func opaquePixelsWithAlphaKeepTheirFormat() throws {
+    @Test func `opaque pixels with alpha keep their format`() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 40) { column, _, channel in
             channel == 3 ? 255 : UInt8(column)
         }
@@ -63,7 +63,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: -1...10, [EncodeOptions.PNGFilter.automatic, .none, .all])
-    func everyLevelAndFilterKeepsEveryPixel(level: Int, filter: EncodeOptions.PNGFilter) throws {
+    func `every level and filter keeps every pixel`(level: Int, filter: EncodeOptions.PNGFilter) throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 67, height: 31)
         let data = try Self.encode(pixels, EncodeOptions(pngLevel: level, pngFilter: filter))
         #expect(try Self.decode(data).samples == pixels.samples)
@@ -128,7 +128,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func filtersHelpPhotographs() throws {
+    @Test func `filters help photographs`() throws {
         let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
         let plain = try Self.encode(photograph, EncodeOptions(pngFilter: .none))
         let filtered = try Self.encode(photograph)
@@ -136,7 +136,7 @@ import TintypeTestTraits
         #expect(try Self.encode(photograph, EncodeOptions(pngLevel: 1)).count > filtered.count)
     }
 
-    @Test func aLimitOfBytesIsMetByMoreEffort() throws {
+    @Test func `a limit of bytes is met by more effort`() throws {
         let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
         let hasty = EncodeOptions(pngLevel: 1, pngFilter: .none)
         let limit = try Self.encode(photograph, EncodeOptions(pngLevel: 9)).count
@@ -150,7 +150,7 @@ import TintypeTestTraits
         #expect(try Self.encode(photograph, options) == (try Self.encode(photograph, hasty)))
     }
 
-    @Test func whatDoesNotFitALimitOfBytesIsRefused() throws {
+    @Test func `what does not fit a limit of bytes is refused`() throws {
         let options = EncodeOptions(maximumByteCount: 90)
         let error = #expect(throws: CodingError.self) {
             try Self.encode(try .smooth(.rgb8, width: 60, height: 60), options)
@@ -164,7 +164,7 @@ import TintypeTestTraits
         #expect(error2?.message.contains("of 90") == true)
     }
 
-    @Test func metadataIsWritten() throws {
+    @Test func `metadata is written`() throws {
         let profile = Data([0, 0, 0, 200] + [UInt8](repeating: 7, count: 196))
         let metadata = EncodeOptions.Metadata(
             exif: Data(SampleFiles.exif(orientation: 6)),
@@ -195,7 +195,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [1, 2, 7])
-    func anAnimationKeepsItsFrames(format: PixelFormat, count: Int) throws {
+    func `an animation keeps its frames`(format: PixelFormat, count: Int) throws {
         let animation = try Self.animation(format, count: count)
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
@@ -208,7 +208,7 @@ import TintypeTestTraits
         #expect(PNGReference.samples(of: PNGReference.still(data)) != nil)
     }
 
-    @Test func onlyWhatChangedIsWritten() throws {
+    @Test func `only what changed is written`() throws {
         let animation = try Self.animation(.rgb8, count: 3)
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
         let encoded = try PNGCoder().open(data)
@@ -218,7 +218,7 @@ import TintypeTestTraits
         #expect(reader.frames.map(\.left) == [0, 5, 5])
     }
 
-    @Test func aFrameThatChangesNothingIsKept() throws {
+    @Test func `a frame that changes nothing is kept`() throws {
         var animation = try Self.animation(.rgba8, count: 2)
         animation.frames.insert(animation.frames[0], at: 1)
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
@@ -230,14 +230,14 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(0, 100), (65_535, 65_535), (65_536, 65_530), (700_000, 700_000), (.max, 65_535_000)])
-    func longDurationsAreKeptAsFarAsTheyGo(given: Int, stored: Int) throws {
+    func `long durations are kept as far as they go`(given: Int, stored: Int) throws {
         var animation = try Self.animation(.gray8, count: 2)
         animation.frames[1].milliseconds = given
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
         #expect(try PNGCoder().open(data).header.animation.durations[1] == stored)
     }
 
-    @Test func anAnimationMeetsALimitOfBytes() throws {
+    @Test func `an animation meets a limit of bytes`() throws {
         let animation = try Self.animation(.rgba8, count: 5)
         let limit = try PNGCoder().encode(animation, as: .png, options: EncodeOptions(pngLevel: 9)).count
         let hasty = try PNGCoder().encode(animation, as: .png, options: EncodeOptions(pngLevel: 0))
@@ -247,7 +247,7 @@ import TintypeTestTraits
     }
 
     /// libpng and browsers animate it.
-    @Test func theFirstFrameMayBeDescribedBeforeTheAnimation() throws {
+    @Test func `the first frame may be described before the animation`() throws {
         let data = try PNGCoder().encode(try Self.animation(.rgb8, count: 3), as: .png, options: EncodeOptions())
         var file = PNGFile(data)
         let control = try #require(file.chunks.firstIndex { $0.type == "acTL" })
@@ -269,7 +269,7 @@ import TintypeTestTraits
         #expect(try ImageDecoder(file.data, registry: SampleFiles.registry).header.animation.frameCount == 1)
     }
 
-    @Test func framesMustFitTogether() throws {
+    @Test func `frames must fit together`() throws {
         let none = AnimationContent(frames: [])
         #expect(throws: CodingError.self) { try PNGCoder().encode(none, as: .png, options: EncodeOptions()) }
         var mixed = try Self.animation(.rgb8, count: 2)

@@ -16,7 +16,7 @@ import TintypeTestTraits
         return names.filter { $0.hasPrefix("png-") }.sorted().map { folder.appending(path: $0) }
     }()
 
-    @Test func whatBrokeOnceBreaksNoMore() throws {
+    @Test func `what broke once breaks no more`() throws {
         for url in Self.crashes {
             let data = try Data(contentsOf: url)
             for allowsTruncated in [false, true] {
@@ -32,7 +32,7 @@ import TintypeTestTraits
     }
 
     /// Where each costs as much as all before it, the time limit comes first.
-    @Test func millionsOfChunksAreReadOnce() throws {
+    @Test func `millions of chunks are read once`() throws {
         let file = PNGFile(try SampleFiles.smooth(.png))
         var data = PNGFile(chunks: [file.chunks[0]]).data
         let empty = PNGFile(chunks: [.init(type: "teSt", body: [])]).data.dropFirst(8)
@@ -44,7 +44,7 @@ import TintypeTestTraits
     }
 
     /// Each side is the longest that the format has, and no number holds the bytes.
-    @Test func aCanvasThatNoMemoryHoldsIsRefused() {
+    @Test func `a canvas that no memory holds is refused`() {
         let area = UInt32(Int32.max).bigEndianBytes + UInt32(Int32.max).bigEndianBytes
         let file = PNGFile(chunks: [
             .init(type: "IHDR", body: area + [8, 6, 0, 0, 0]),
@@ -57,7 +57,7 @@ import TintypeTestTraits
         #expect(error?.code == .sideTooLong)
     }
 
-    @Test func manyPartsOfPixelsMakeOnePicture() throws {
+    @Test func `many parts of pixels make one image`() throws {
         let file = PNGFile(try SampleFiles.encode(try .noise(.rgb8, width: 40, height: 30), as: .png))
         let body = file.chunks.first { $0.type == "IDAT" }?.body ?? []
         let parts = body.flatMap { byte in
@@ -73,7 +73,7 @@ import TintypeTestTraits
 
     /// It says that it is four gigabytes long, or ends too early.
     @Test(arguments: [[0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 200], [0, 0, 0, 0], [0, 0x40, 0, 0]] as [[UInt8]])
-    func aBrokenProfileIsLeftOut(size: [UInt8]) throws {
+    func `a broken profile is left out`(size: [UInt8]) throws {
         let profile = Data(size + [UInt8](repeating: 7, count: 60))
         let options = EncodeOptions(metadata: .init(colorProfile: profile))
         let image = Image(pixels: try .smooth(.rgb8, width: 30, height: 20))
@@ -82,7 +82,7 @@ import TintypeTestTraits
         #expect(try SampleFiles.decode(data).width == 30)
     }
 
-    @Test(.enabled(if: Corpus.isRead)) func bombsAreRefusedAtOnce() throws {
+    @Test(.enabled(if: Corpus.isRead)) func `bombs are refused at once`() throws {
         for picture in PNGCorpus.pictures("bombs") where picture.expectation == "limit" {
             let data = try picture.data
             let (_, peak) = AllocatedMemory.peak {

@@ -12,7 +12,7 @@ import TintypeTestTraits
         try #require(try PNGCoder().makeIncrementalDecoder(for: .png, options: options))
     }
 
-    @Test func rowsAppearAsTheyArrive() throws {
+    @Test func `rows appear as they arrive`() throws {
         let pixels = try PixelBuffer.noise(.rgb8, width: 60, height: 50)
         let data = try SampleFiles.encode(pixels, as: .png)
         let decoder = try Self.decoder()
@@ -31,7 +31,7 @@ import TintypeTestTraits
         #expect(try decoder.finish().image.pixels.samples == pixels.samples)
     }
 
-    @Test(.enabled(if: Corpus.isRead)) func passesAppearAsBlocks() throws {
+    @Test(.enabled(if: Corpus.isRead)) func `passes appear as blocks`() throws {
         let picture = try #require(Corpus.pictures.first { $0.path == "pngsuite/basi2c08.png" })
         let data = try picture.data
         let whole = try SampleFiles.decode(data).pixels
@@ -48,21 +48,21 @@ import TintypeTestTraits
         #expect(errors[errors.count / 2] * 10 < errors[0])
     }
 
-    @Test func aHeaderOverTheLimitsIsRefusedAtOnce() throws {
+    @Test func `a header over the limits is refused at once`() throws {
         let decoder = try Self.decoder(DecodeOptions(limits: DecodingLimits(maximumPixels: 1_000)))
         let data = try SampleFiles.smooth(.png)
         let error = #expect(throws: CodingError.self) { try decoder.append(data.prefix(40)) }
         #expect(error?.code == .tooManyPixels)
     }
 
-    @Test func tooManyBytesAreRefused() throws {
+    @Test func `too many bytes are refused`() throws {
         let data = try SampleFiles.smooth(.png)
         let decoder = try Self.decoder(DecodeOptions(limits: DecodingLimits(maximumEncodedBytes: data.count - 1)))
         let error = #expect(throws: CodingError.self) { try decoder.append(data) }
         #expect(error?.code == .tooManyBytes)
     }
 
-    @Test func anAnimationGivesTheFrameThatWasAskedFor() throws {
+    @Test func `an animation gives the frame that was asked for`() throws {
         let pictures = try (1...3).map { try PixelBuffer.noise(.rgb8, width: 9, height: 7, seed: $0) }
         let frames = pictures.map { AnimationContent.Frame(image: Image(pixels: $0), milliseconds: 50) }
         let data = try PNGCoder().encode(AnimationContent(frames: frames), as: .png, options: EncodeOptions())
@@ -75,7 +75,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func whatStandsBehindThePixelsCounts() throws {
+    @Test func `what stands behind the pixels counts`() throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
         file.chunks.insert(.init(type: "eXIf", body: SampleFiles.exif(orientation: 8)), at: file.chunks.count - 1)
         let decoder = try Self.decoder()

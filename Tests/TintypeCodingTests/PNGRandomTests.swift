@@ -25,7 +25,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: Self.kinds) func everyWayGivesWhatLibspngGives(kind: Kind) throws {
+    @Test(arguments: Self.kinds) func `every way gives what libspng gives`(kind: Kind) throws {
         var generator = SeededGenerator(seed: UInt64(kind.color) << 8 | UInt64(kind.depth))
         for round in 0..<12 {
             let side = round < 9 ? 1...40 : 90...160
@@ -43,7 +43,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: Self.kinds) func whatIsCutIsTheSameEachWay(kind: Kind) throws {
+    @Test(arguments: Self.kinds) func `what is cut is the same each way`(kind: Kind) throws {
         var generator = SeededGenerator(seed: UInt64(kind.color) << 8 | UInt64(kind.depth))
         let data = try Self.file(kind, width: 37, height: 29, &generator)
         for count in stride(from: 0, to: data.count, by: max(1, data.count / 25)) {

@@ -12,7 +12,7 @@ import TintypeTestTraits
         (.webp, .rgb8),
         (.webp, .rgba8),
     ])
-    func aPictureKeepsItsProfile(format: ImageFormat, pixelFormat: PixelFormat) throws {
+    func `an image keeps its profile`(format: ImageFormat, pixelFormat: PixelFormat) throws {
         let profile = ICCSample.profile(isGray: pixelFormat == .gray8)
         let image = try Self.image(pixelFormat).tagged(with: ColorProfile(data: profile))
         let data = try Self.encode(image, as: format)
@@ -25,7 +25,8 @@ import TintypeTestTraits
 
     /// GIF has no profiles, and WebP none for gray.
     @Test(arguments: [(ImageFormat.gif, PixelFormat.gray8), (.gif, .rgb8), (.webp, .gray8)])
-    func aPictureIsConvertedWhereItsProfileCannotBeKept(format: ImageFormat, pixelFormat: PixelFormat) throws {
+    func `an image is converted where its profile cannot be kept`(format: ImageFormat, pixelFormat: PixelFormat) throws
+    {
         let profile = ICCSample.profile(isGray: pixelFormat == .gray8)
         // Half the light: a linear profile has it at 128, sRGB at 188.
         let image = try Self.image(pixelFormat).tagged(with: ColorProfile(data: profile))
@@ -36,7 +37,7 @@ import TintypeTestTraits
         #expect((180...196).contains(green))
     }
 
-    @Test(arguments: [ImageFormat.png, .webp, .gif]) func anAnimationIsConverted(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.png, .webp, .gif]) func `an animation is converted`(format: ImageFormat) throws {
         let image = try Self.image(.rgb8).tagged(with: ColorProfile(data: ICCSample.profile(isGray: false)))
         let black = Image(pixels: try .make(.rgb8, width: 24, height: 16) { _, _, _ in 0 })
         let frames = [black, image].map { AnimationContent.Frame(image: $0, milliseconds: 100) }
@@ -48,7 +49,7 @@ import TintypeTestTraits
         #expect((180...196).contains(green))
     }
 
-    @Test func aProfileOfTheOptionsCounts() throws {
+    @Test func `a profile of the options counts`() throws {
         let own = ICCSample.profile(isGray: false)
         let other = ICCSample.profile(isGray: false, gamma: 0x0180)
         let image = try Self.image(.rgb8).tagged(with: ColorProfile(data: own))

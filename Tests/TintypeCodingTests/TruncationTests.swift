@@ -16,7 +16,8 @@ import TintypeTestTraits
         try SampleFiles.encode(try .noise(pixelFormat, width: 48, height: 40), as: format, quality: 60)
     }
 
-    @Test(arguments: Self.cases) func aMissingEndIsAnError(format: ImageFormat, pixelFormat: PixelFormat) throws {
+    @Test(arguments: Self.cases) func `a missing end is an error`(format: ImageFormat, pixelFormat: PixelFormat) throws
+    {
         let data = try Self.file(format, pixelFormat)
         // The checksum of a PNG's end chunk guards nothing, and is not asked for.
         let end = data.count - (format == .png ? 4 : 0)
@@ -33,7 +34,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Self.cases)
-    func whatIsThereIsShownWhereAllowed(format: ImageFormat, pixelFormat: PixelFormat) throws {
+    func `what is there is shown where allowed`(format: ImageFormat, pixelFormat: PixelFormat) throws {
         let data = try Self.file(format, pixelFormat)
         let whole = try SampleFiles.decode(data).pixels
         var decodedRows = 0
@@ -56,7 +57,7 @@ import TintypeTestTraits
         #expect(decodedRows >= 16)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aCompleteFileIsTheSameWhereAllowed(
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `a complete file is the same where allowed`(
         format: ImageFormat
     ) throws {
         let data = try Self.file(format, .rgb8)
@@ -64,13 +65,14 @@ import TintypeTestTraits
         #expect(allowed.pixels.samples == (try SampleFiles.decode(data).pixels.samples))
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func bytesBehindTheEndDoNoHarm(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func `bytes behind the end do no harm`(format: ImageFormat) throws
+    {
         let data = try Self.file(format, .rgb8)
         let longer = data + Data("and then some more".utf8)
         #expect(try SampleFiles.decode(longer).pixels.samples == SampleFiles.decode(data).pixels.samples)
     }
 
-    @Test func aPNGWithAWrongChecksumIsAnError() throws {
+    @Test func `a PNG with a wrong checksum is an error`() throws {
         var data = try Self.file(.png, .rgb8)
         // The last byte of the checksum before the end chunk.
         data[data.count - 13] ^= 1
@@ -78,7 +80,7 @@ import TintypeTestTraits
         #expect(error?.code == .corrupt)
     }
 
-    @Test func aWrongChecksumWithoutPixelsCostsOnlyItsChunk() throws {
+    @Test func `a wrong checksum without pixels costs only its chunk`() throws {
         var file = PNGFile(try Self.file(.png, .gray8))
         file.insert("tEXt", Array("Title\0a picture".utf8))
         var data = file.data

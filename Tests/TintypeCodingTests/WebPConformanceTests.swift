@@ -34,7 +34,9 @@ import TintypeTestTraits
     }
     static let animations = Corpus.pictures(in: "webp-anim")
 
-    @Test(arguments: Self.stills) func everyWayToDecodeAStillGivesTheReference(_ picture: CorpusPicture) throws {
+    @Test(arguments: Self.stills) func `every way to decode a still gives the reference`(
+        _ picture: CorpusPicture
+    ) throws {
         let data = try picture.data
         let encoded = try WebPCoder().open(data)
         #expect(encoded.header.hasAlpha || picture.hasAlpha == false)
@@ -50,7 +52,7 @@ import TintypeTestTraits
         #expect(arrived.orientation == encoded.header.orientation)
     }
 
-    @Test(arguments: Self.animations) func everyFrameIsTheReferences(_ picture: CorpusPicture) throws {
+    @Test(arguments: Self.animations) func `every frame is the references`(_ picture: CorpusPicture) throws {
         let data = try picture.data
         let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [WebPCoder()]))
         let reader = try #require(try decoder.frameReader())

@@ -31,7 +31,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: [UInt8(0), 0x10, 0x2C, 0x3C, 0xC1]) func flagsOfAStillMayLie(flags: UInt8) throws {
+    @Test(arguments: [UInt8(0), 0x10, 0x2C, 0x3C, 0xC1]) func `flags of a still may lie`(flags: UInt8) throws {
         let data = WebPSamples.file([WebPSamples.extended(flags, 8, 6), try Self.still()])
         let encoded = try WebPCoder().open(data)
         #expect(!encoded.header.hasAlpha)
@@ -39,7 +39,7 @@ import TintypeTestTraits
         #expect(try Self.decode(data).pixels.samples == [UInt8](repeating: 0, count: 48).flatMap { _ in Self.red })
     }
 
-    @Test func whatBreaksTheFormatIsAnError() throws {
+    @Test func `what breaks the format is an error`() throws {
         let still = try Self.still()
         let extended = WebPSamples.extended(0, 8, 6)
         let moving = WebPSamples.extended(2, 8, 6)
@@ -68,7 +68,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func sizesOfTheFileMayBeWrong() throws {
+    @Test func `sizes of the file may be wrong`() throws {
         let still = try Self.still()
         let right = 4 + still.count
         #expect(Self.error([still], size: right)?.code == nil)
@@ -80,7 +80,7 @@ import TintypeTestTraits
         #expect(Self.error([still, [1, 2, 3]]) == nil)
     }
 
-    @Test func chunksThatNobodyKnowsAreSkipped() throws {
+    @Test func `chunks that nobody knows are skipped`() throws {
         let junk = WebPSamples.chunk("JUNK", [1, 2, 3, 4, 5])
         let exif = WebPSamples.chunk("EXIF", SampleFiles.exif(orientation: 6))
         let later = WebPSamples.chunk("EXIF", SampleFiles.exif(orientation: 3))
@@ -107,7 +107,7 @@ import TintypeTestTraits
             ([(0, 0, 8, 6, 0, false), (2, 2, 4, 4, 2, true)], true),
         ] as [([(Int, Int, Int, Int, UInt8, Bool)], Bool)]
     )
-    func anAnimationIsTransparentWhereAnyFrameLetsThrough(
+    func `an animation is transparent where any frame lets through`(
         frames: [(left: Int, top: Int, width: Int, height: Int, flags: UInt8, hasAlpha: Bool)],
         expected: Bool
     ) throws {
@@ -138,7 +138,7 @@ import TintypeTestTraits
         #expect(try decoder.decode().pixels.samples == (try compositor.frame(at: 0)).samples)
     }
 
-    @Test func aCutAnimationKeepsTheFramesThatAreThere() throws {
+    @Test func `a cut animation keeps the frames that are there`() throws {
         let colors: [[UInt8]] = [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
         let frames = try colors.map { WebPSamples.frame(try Self.still($0), width: 8, height: 6) }
         let file = WebPSamples.file([WebPSamples.extended(2, 8, 6), WebPSamples.timing(loopCount: 0)] + frames)
@@ -160,7 +160,7 @@ import TintypeTestTraits
     }
 
     /// Where each costs as much as all before it, the time limit comes first.
-    @Test func aFloodOfChunksIsReadOnce() throws {
+    @Test func `a flood of chunks is read once`() throws {
         let flood = [UInt8](repeating: 0, count: 8 << 20)
         let still = WebPSamples.file([WebPSamples.extended(0, 8, 6), try Self.still(), flood])
         #expect(try Self.decode(still).width == 8)
@@ -176,7 +176,7 @@ import TintypeTestTraits
         #expect(decoder.header?.animation.frameCount == 20_000)
     }
 
-    @Test func aCanvasOverTheLimitIsRefused() throws {
+    @Test func `a canvas over the limit is refused`() throws {
         let still = try Self.still()
         let frame = WebPSamples.frame(still, width: 8, height: 6)
         let data = WebPSamples.file([
@@ -191,7 +191,7 @@ import TintypeTestTraits
     }
 
     /// Also files of the corpus that break decoders.
-    @Test func whatBrokeOnceBreaksNoMore() throws {
+    @Test func `what broke once breaks no more`() throws {
         let files = try WebPSamples.crashes.map { try Data(contentsOf: $0) }
         let damaged = Corpus.isRead ? try Corpus.pictures(in: "webp-corrupt").map { try $0.data } : []
         for data in files + damaged {

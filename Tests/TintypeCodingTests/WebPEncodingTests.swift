@@ -17,7 +17,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [(1, 1), (7, 1), (64, 33)])
-    func losslessKeepsEveryPixelAndHiddenColours(format: PixelFormat, size: (width: Int, height: Int)) throws {
+    func `lossless keeps every pixel and hidden colours`(format: PixelFormat, size: (width: Int, height: Int)) throws {
         let pixels = try PixelBuffer.make(format, width: size.width, height: size.height) { column, row, channel in
             channel == 3 ? [0, 255, 90][column % 3] : UInt8(truncatingIfNeeded: column * 37 + row * 91 + channel * 50)
         }
@@ -27,7 +27,7 @@ import TintypeTestTraits
         #expect(decoded.samples == samples)
     }
 
-    @Test func nearLosslessIsSmallerAndStaysClose() throws {
+    @Test func `near lossless is smaller and stays close`() throws {
         let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
         let cut = try PixelBuffer.make(.rgb8, width: 128, height: 128) {
             UInt8(clamping: photograph.sample($0 + 200, $1 + 200, $2))
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect((1...16).contains(differences.max() ?? 0))
     }
 
-    @Test func metadataIsWrittenAndRead() throws {
+    @Test func `metadata is written and read`() throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 20, height: 10)
         let metadata = EncodeOptions.Metadata(
             exif: Data(SampleFiles.exif(orientation: 6)),
@@ -62,7 +62,7 @@ import TintypeTestTraits
         #expect(try WebPCoder().open(plain).header.colorProfile == nil)
     }
 
-    @Test func theLimitOfBytesIsKept() throws {
+    @Test func `the limit of bytes is kept`() throws {
         let pixels = try PixelBuffer.noise(.rgb8, width: 100, height: 100)
         let free = try Self.encode(pixels, EncodeOptions())
         let smallest = try Self.encode(pixels, EncodeOptions(quality: 1))
@@ -83,7 +83,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [EncodeOptions.Compression.lossy, .lossless, .nearLossless(60)], [PixelFormat.rgb8, .rgba8])
-    func anAnimationComesBack(compression: EncodeOptions.Compression, format: PixelFormat) throws {
+    func `an animation comes back`(compression: EncodeOptions.Compression, format: PixelFormat) throws {
         let durations = [40, 10, 100, 2_000]
         let frames = try durations.indices.map { index in
             let pixels = try PixelBuffer.make(format, width: 40, height: 30) { column, row, channel in
@@ -121,7 +121,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func animationsThatCanNotBeStoredAreRefused() throws {
+    @Test func `animations that can not be stored are refused`() throws {
         let small = Image(pixels: try .noise(.rgb8, width: 4, height: 4))
         let large = Image(pixels: try .noise(.rgb8, width: 5, height: 4))
         let wide = Image(pixels: try WebPSamples.flat([1, 2, 3], width: 16_384, height: 1))

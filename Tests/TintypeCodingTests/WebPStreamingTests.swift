@@ -25,7 +25,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Self.kinds, [nil, PixelSize(width: 300, height: 200), PixelSize(width: 41, height: 1)])
-    func rowsAreThoseOfTheWholePicture(kind: (EncodeOptions.Compression, PixelFormat), size: PixelSize?) throws {
+    func `rows are those of the whole image`(kind: (EncodeOptions.Compression, PixelFormat), size: PixelSize?) throws {
         for isNoisy in [false, true] {
             let data = try Self.file(kind, noisy: isNoisy)
             let encoded = try WebPCoder().open(data)
@@ -36,7 +36,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: Self.kinds) func rowsOfACutFileEndWhereItEnds(
+    @Test(arguments: Self.kinds) func `rows of a cut file end where it ends`(
         kind: (EncodeOptions.Compression, PixelFormat)
     ) throws {
         let data = try Self.file(kind)
@@ -55,7 +55,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: Self.kinds, [1, 7, 1_000]) func whatArrivesIsShownAsFarAsItIsKnown(
+    @Test(arguments: Self.kinds, [1, 7, 1_000]) func `what arrives is shown as far as it is known`(
         kind: (EncodeOptions.Compression, PixelFormat),
         step: Int
     ) throws {
@@ -81,7 +81,7 @@ import TintypeTestTraits
         #expect(try decoder.finish().image.pixels.samples == whole.image.pixels.samples)
     }
 
-    @Test(arguments: Self.kinds) func whatDoesNotArriveIsAnErrorUnlessAllowed(
+    @Test(arguments: Self.kinds) func `what does not arrive is an error unless allowed`(
         kind: (EncodeOptions.Compression, PixelFormat)
     ) throws {
         let data = try Self.file(kind)
@@ -96,7 +96,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func aSizeThatSufficesIsDecodedTo() throws {
+    @Test func `a size that suffices is decoded to`() throws {
         let data = try Self.file((.lossy, .rgb8), noisy: false)
         let options = DecodeOptions(sufficientSize: PixelSize(width: 100, height: 100))
         let whole = try WebPCoder().open(data).decode(options: options)
@@ -105,7 +105,7 @@ import TintypeTestTraits
         #expect(arrived.image.pixels.samples == whole.image.pixels.samples)
     }
 
-    @Test func anotherFrameIsThereAtTheEnd() throws {
+    @Test func `another frame is there at the end`() throws {
         let frames = try [[255, 0, 0], [0, 255, 0]].map {
             AnimationContent.Frame(
                 image: Image(pixels: try WebPSamples.flat($0, width: 9, height: 9)),
@@ -121,14 +121,14 @@ import TintypeTestTraits
         #expect(error?.code == .invalidOptions)
     }
 
-    @Test func tooManyBytesAreRefusedAsTheyArrive() throws {
+    @Test func `too many bytes are refused as they arrive`() throws {
         let data = try Self.file((.lossy, .rgb8))
         let options = DecodeOptions(limits: DecodingLimits(maximumEncodedBytes: 500))
         let error = #expect(throws: CodingError.self) { try WebPSamples.decode([data.prefix(400), data], options) }
         #expect(error?.code == .tooManyBytes)
     }
 
-    @Test func aCancelledTaskDecodesNoMore() async throws {
+    @Test func `a cancelled task decodes no more`() async throws {
         let data = try Self.file((.lossy, .rgb8))
         let task = Task {
             await until { Task.isCancelled }

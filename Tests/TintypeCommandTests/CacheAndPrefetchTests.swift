@@ -37,7 +37,7 @@ import TintypeTestTraits
         #expect(try await !self.fixture.run("cache", "stats").errors.contains("may change"))
     }
 
-    @Test func aListIsPrefetchedFromAFile() async throws {
+    @Test func `a list is prefetched from a file`() async throws {
         let list = "# pictures\n\n  \(self.url(1))  \r\n\(self.url(2))\n"
         try self.fixture.folder.write(list.utf8, to: "urls.txt")
         let run = try await self.fixture.run("prefetch", "urls.txt")
@@ -48,7 +48,7 @@ import TintypeTestTraits
         #expect(try load.objects().map { $0["source"] } == ["disk", "disk"])
     }
 
-    @Test func aListIsPrefetchedFromStandardInput() async throws {
+    @Test func `a list is prefetched from standard input`() async throws {
         let list = [self.url(1), self.url(2), self.url(3), self.origin.url("/missing").absoluteString]
         let run = try await self.fixture.run(
             "prefetch",
@@ -70,7 +70,7 @@ import TintypeTestTraits
         #expect(run.errorLines.count == 1)
     }
 
-    @Test func picturesAreLoadedWhileTheLockOfTheCacheIsKept() async throws {
+    @Test func `images are loaded while the lock of the cache is kept`() async throws {
         _ = try await self.fixture.run("load", self.url(3))
         let lock = try KeptLock(of: self.fixture.folder.path(of: "cache/tintype"))
         let load = try await self.fixture.run("load", "--json", self.url(1), self.url(2))
@@ -82,7 +82,7 @@ import TintypeTestTraits
         withExtendedLifetime(lock) {}
     }
 
-    @Test func signalEndsACommandThatWaitsForTheLockOfTheCache() async throws {
+    @Test func `signal ends a command that waits for the lock of the cache`() async throws {
         _ = try await self.fixture.run("load", self.url(3))
         let lock = try KeptLock(of: self.fixture.folder.path(of: "cache/tintype"))
         let process = try CommandProcess(
@@ -111,7 +111,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 1)
     }
 
-    @Test func concurrencyLimitsTheDownloads() async throws {
+    @Test func `concurrency limits the downloads`() async throws {
         let door = Latch()
         for number in 1...3 {
             self.origin.script("/\(number).png", .held(by: door, body: Array(self.picture)))
@@ -182,21 +182,21 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["missing.txt", "."])
-    func aListThatCanNotBeReadIsAnError(_ path: String) async throws {
+    func `a list that can not be read is an error`(_ path: String) async throws {
         let run = try await self.fixture.run("prefetch", path)
         #expect(run.code == 1)
         #expect(run.output.isEmpty && run.errorLines.count == 1)
         #expect(run.errors.contains("The list \(path) can't be read"))
     }
 
-    @Test func prefetchingIntoNoCacheIsAFailure() async throws {
+    @Test func `prefetching into no cache is a failure`() async throws {
         try self.fixture.folder.write([1], to: "file")
         let run = try await self.fixture.run("prefetch", "-", "--cache-dir", "file/cache", input: self.url(1))
         #expect(run.code == 1)
         #expect(run.output.hasPrefix("0 of 1 "))
     }
 
-    @Test func theCacheIsCountedTidiedAndEmptied() async throws {
+    @Test func `the cache is counted tidied and emptied`() async throws {
         _ = try await self.fixture.run("load", self.url(1), self.url(2))
         let stats = try await self.fixture.run("cache", "stats", "--json").object()
         #expect(Set(stats.keys) == ["directory", "entries", "bytes", "overheadBytes", "sizeLimit"])
@@ -220,7 +220,9 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("cache", "clear").output == "removed 0 entries, 0 B\n")
     }
 
-    @Test(arguments: [true, false]) func verifyFindsTheDamagedEntryAndTellsBySuccess(isKeeping: Bool) async throws {
+    @Test(arguments: [true, false]) func `verify finds the damaged entry and tells by success`(
+        isKeeping: Bool
+    ) async throws {
         _ = try await self.fixture.run("load", self.url(1), self.url(2))
         let good = try await self.fixture.run("cache", "verify")
         #expect(good.code == 0, "\(good.testDescription)")
@@ -244,7 +246,7 @@ import TintypeTestTraits
         #expect(again.output.contains("PROBLEM") == isKeeping)
     }
 
-    @Test func clearingLeavesForeignFilesAlone() async throws {
+    @Test func `clearing leaves foreign files alone`() async throws {
         try self.fixture.folder.write([1, 2, 3], to: "mine/precious.txt")
         // Two letters that are digits as well: the first layout had such folders.
         try self.fixture.folder.write([4, 5, 6], to: "mine/de/brief.txt")
@@ -255,7 +257,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("mine/de/brief.txt") == Data([4, 5, 6]))
     }
 
-    @Test func theCommandNeverShrinksACacheThatAServerKeepsLarger() async throws {
+    @Test func `the command never shrinks a cache that a server keeps larger`() async throws {
         let directory = self.fixture.folder.url(of: "server")
         let cache = DiskCache(.init(directory: directory, sizeLimit: 8 << 20))
         for number in 0..<4 {
@@ -271,7 +273,7 @@ import TintypeTestTraits
         #expect(await DiskCache.Configuration(directory: directory, sizeLimit: 8 << 20).sparing().sizeLimit == 8 << 20)
     }
 
-    @Test func aFileIsNoCache() async throws {
+    @Test func `a file is no cache`() async throws {
         try self.fixture.folder.write([1], to: "file")
         let run = try await self.fixture.run("cache", "clear", "--cache-dir", "file")
         #expect(run.code == 1)

@@ -13,7 +13,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
-    func rawIsRowsOfStraightRGBA(_ format: PixelFormat) async throws {
+    func `raw is rows of straight RGBA`(_ format: PixelFormat) async throws {
         let pixels = try PixelBuffer.noise(format, width: 7, height: 5)
         try self.fixture.folder.write(Pictures.png(format, width: 7, height: 5), to: "a.png")
         let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
@@ -32,7 +32,7 @@ import TintypeTestTraits
     }
 
     /// Beside the picture itself there are some rows, and no copy.
-    @Test func rawTakesNoCopyOfThePicture() async throws {
+    @Test func `raw takes no copy of the image`() async throws {
         var peaks: [Int] = []
         // The small one last: the system counts the peak of the tests' own process in, which only rises.
         for (width, height) in [(1_500, 1_000), (8, 8)] {
@@ -45,7 +45,7 @@ import TintypeTestTraits
         #expect(peaks[0] - peaks[1] < 8 << 20)
     }
 
-    @Test func orientationIsAppliedUnlessIgnored() async throws {
+    @Test func `orientation is applied unless ignored`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(orientation: 8), to: "a.jpg")
         #expect(try await self.fixture.run("decode", "a.jpg", "--raw", "up").output == "8x16\n")
         let stored = try await self.fixture.run("decode", "a.jpg", "--raw", "stored", "--ignore-orientation")
@@ -58,7 +58,7 @@ import TintypeTestTraits
         #expect(Array(up[..<32]) == column)
     }
 
-    @Test func framesOfAnAnimationAreChosen() async throws {
+    @Test func `frames of an animation are chosen`() async throws {
         try self.fixture.folder.write(Pictures.animation(durations: [50, 50], loopCount: 0), to: "a.webp")
         let run = try await self.fixture.run("decode", "a.webp", "--raw", "a.rgba", "--frame", "1")
         #expect(run.output == "8x6\n")
@@ -69,7 +69,7 @@ import TintypeTestTraits
         #expect(!FileManager.default.fileExists(atPath: self.fixture.folder.path(of: "b.rgba")))
     }
 
-    @Test func aFileWithoutItsEndNeedsLeave() async throws {
+    @Test func `a file without its end needs leave`() async throws {
         let picture = try Pictures.jpeg(width: 64, height: 64)
         try self.fixture.folder.write(picture.prefix(picture.count * 3 / 4), to: "a.jpg")
         let strict = try await self.fixture.run("decode", "a.jpg", "--raw", "a.rgba")
@@ -87,7 +87,7 @@ import TintypeTestTraits
         #expect(whole.code == 0 && whole.errors.isEmpty)
     }
 
-    @Test func failuresAreOneLine() async throws {
+    @Test func `failures are one line`() async throws {
         try self.fixture.folder.write(Pictures.png(), to: "a.png")
         for arguments in [["missing.png", "--raw", "x"], [".", "--raw", "x"], ["a.png", "--raw", "a.png/x"]] {
             let run = try await self.fixture.run(["decode"] + arguments)

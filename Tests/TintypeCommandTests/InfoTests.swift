@@ -12,7 +12,7 @@ import TintypeTestTraits
         self.fixture = try CommandFixture()
     }
 
-    @Test func everyObjectHasTheFieldsOfTheContract() async throws {
+    @Test func `every object has the fields of the contract`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(), to: "a.jpg")
         let info = try await self.fixture.info("a.jpg")
         let fields: Set = [
@@ -44,18 +44,18 @@ import TintypeTestTraits
         }
     }
 
-    @Test func alphaIsSeen() async throws {
+    @Test func `alpha is seen`() async throws {
         try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
         let info = try await self.fixture.info("a.png")
         #expect(info["format"] == "png" && info["hasAlpha"] == .bool(true))
     }
 
-    @Test func stillWebPIsRead() async throws {
+    @Test func `still web PIs read`() async throws {
         let info = try await self.fixture.info(Fixtures.url("flower.webp").path)
         #expect(info["format"] == "webp" && info["width"] == 1134 && info["height"] == 756)
     }
 
-    @Test func framesOfAnAnimationAreListed() async throws {
+    @Test func `frames of an animation are listed`() async throws {
         try self.fixture.folder.write(Pictures.animation(durations: [40, 10, 200], loopCount: 3), to: "a.webp")
         let info = try await self.fixture.info("a.webp")
         #expect(info["frames"] == 3 && info["loopCount"] == 3)
@@ -63,7 +63,7 @@ import TintypeTestTraits
         #expect(info["width"] == 8 && info["height"] == 6)
     }
 
-    @Test func sizesAreUprightAndStored() async throws {
+    @Test func `sizes are upright and stored`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(orientation: 6), to: "a.jpg")
         let info = try await self.fixture.info("a.jpg")
         #expect(info["width"] == 8 && info["height"] == 16)
@@ -71,13 +71,13 @@ import TintypeTestTraits
         #expect(info["orientation"] == 6)
     }
 
-    @Test func aProfileIsNamed() async throws {
+    @Test func `a profile is named`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(profile: Pictures.profile(named: "Cinema 1")), to: "a.jpg")
         #expect(try await self.fixture.info("a.jpg")["colorProfile"] == "Cinema 1")
         #expect(try await self.fixture.run("info", "a.jpg").output.contains("Cinema 1"))
     }
 
-    @Test func errorsAreObjectsBesideTheOthers() async throws {
+    @Test func `errors are objects beside the others`() async throws {
         try self.fixture.folder.write(Pictures.png(), to: "a.png")
         try self.fixture.folder.write(Array("no picture".utf8), to: "b.png")
         let run = try await self.fixture.run("info", "--json", "missing.png", "b.png", "a.png")
@@ -90,7 +90,7 @@ import TintypeTestTraits
         #expect(run.errorLines.count == 2)
     }
 
-    @Test func urlsAreReadAndNothingIsCached() async throws {
+    @Test func `urls are read and nothing is cached`() async throws {
         let origin = try FaultyOrigin(["/a.png": .body(Array(try Pictures.png()))])
         #expect(try await self.fixture.info(origin.url("/a.png").absoluteString)["format"] == "png")
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
@@ -103,7 +103,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("info", name).code == (isURL ? 1 : 0))
     }
 
-    @Test func namesMayHoldAnything() async throws {
+    @Test func `names may hold anything`() async throws {
         try self.fixture.folder.write(Pictures.png(), to: "with space, 100% é日本 #1?.png")
         #expect(try await self.fixture.info("with space, 100% é日本 #1?.png")["format"] == "png")
         let run = try await self.fixture.run("info", "red\u{1B}[31m\nname.png")

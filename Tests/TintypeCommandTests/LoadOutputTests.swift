@@ -14,7 +14,7 @@ import TintypeTestTraits
         try self.fixture.folder.write(self.picture, to: "wide.jpg")
     }
 
-    @Test func bytesStayAsTheyAreWhenNothingIsAsked() async throws {
+    @Test func `bytes stay as they are when nothing is asked`() async throws {
         let origin = try FaultyOrigin(["/a%20b.jpg": .body(Array(self.picture))])
         let url = origin.url("/a%20b.jpg").absoluteString
         #expect(try await self.fixture.run("load", url, "-o", "out/").code == 0)
@@ -24,14 +24,14 @@ import TintypeTestTraits
         #expect(try self.fixture.data("new/folder/b.jpeg") == self.picture)
     }
 
-    @Test func aFolderThatExistsNeedsNoSlash() async throws {
+    @Test func `a folder that exists needs no slash`() async throws {
         try self.fixture.folder.write([], to: "out/other")
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out").code == 0)
         #expect(try self.fixture.names(in: "out") == ["other", "wide.jpg"])
     }
 
     @Test(arguments: [("jpeg", "jpg"), ("png", "png"), ("webp", "webp")])
-    func theFormatCanBeChosen(_ format: String, _ fileExtension: String) async throws {
+    func `the format can be chosen`(_ format: String, _ fileExtension: String) async throws {
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out/", "--format", format).code == 0)
         #expect(try await self.fixture.info("out/wide.\(fileExtension)")["format"]?.string == format)
         // The name of a file says it as well.
@@ -55,7 +55,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("load", path, "--keep-metadata").code == 2)
     }
 
-    @Test func qualityChangesTheSize() async throws {
+    @Test func `quality changes the size`() async throws {
         for quality in ["20", "95"] {
             let run = try await self.fixture.run("load", "wide.jpg", "-o", "\(quality).jpg", "--quality", quality)
             #expect(run.code == 0)
@@ -66,7 +66,7 @@ import TintypeTestTraits
     @Test(arguments: [
         ("fit", "16x16", 16, 8), ("fill", "16x16", 16, 16), ("stretch", "16x16", 16, 16), ("fit", "500x500", 64, 32),
     ])
-    func resizeMeetsTheBox(_ mode: String, _ box: String, _ width: Int, _ height: Int) async throws {
+    func `resize meets the box`(_ mode: String, _ box: String, _ width: Int, _ height: Int) async throws {
         let run = try await self.fixture.run(
             ["load", "--json", "wide.jpg", "-o", "small.png", "--resize", box, "--mode", mode]
         )
@@ -76,14 +76,14 @@ import TintypeTestTraits
         #expect(info["width"]?.number == Double(width) && info["height"]?.number == Double(height))
     }
 
-    @Test func anOrientedPictureIsWrittenUpright() async throws {
+    @Test func `an oriented image is written upright`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
         #expect(try await self.fixture.run("load", "turned.jpg", "-o", "upright.png").code == 0)
         let info = try await self.fixture.info("upright.png")
         #expect(info["pixelWidth"] == 32 && info["pixelHeight"] == 64 && info["orientation"] == 1)
     }
 
-    @Test func noTwoInputsShareAFile() async throws {
+    @Test func `no two inputs share a file`() async throws {
         try self.fixture.folder.write(Pictures.jpeg(width: 8, height: 8), to: "more/wide.jpg")
         let run = try await self.fixture.run("load", "wide.jpg", "more/wide.jpg", "-o", "out/")
         #expect(run.code == 0)
@@ -100,7 +100,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("out/wide.jpg") == self.picture)
     }
 
-    @Test func anInputIsNotOverwrittenByItsFolder() async throws {
+    @Test func `an input is not overwritten by its folder`() async throws {
         let run = try await self.fixture.run("load", "wide.jpg", "-o", ".", "--resize", "8x8")
         #expect(run.code == 1)
         #expect(run.errors.contains("name another folder"))
@@ -108,7 +108,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["file/under.jpg", "/proc/none/a.jpg", "/dev/full"])
-    func aFileThatCanNotBeWrittenIsAnError(_ path: String) async throws {
+    func `a file that can not be written is an error`(_ path: String) async throws {
         try self.fixture.folder.write([1], to: "file")
         let run = try await self.fixture.run("load", "--json", "wide.jpg", "-o", path)
         #expect(run.code == 1)

@@ -13,7 +13,7 @@ import TintypeTestTraits
         self.picture = try Pictures.png()
     }
 
-    @Test func aPictureComesFromTheNetworkAndThenFromDisk() async throws {
+    @Test func `an image comes from the network and then from disk`() async throws {
         let origin = try NginxOrigin(files: ["a.png": self.picture])
         let url = origin.url("/a.png").absoluteString
         var sources: [JSONValue?] = []
@@ -38,7 +38,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func cacheOnlyNeverAsksTheOrigin() async throws {
+    @Test func `cache only never asks the origin`() async throws {
         let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
         let run = try await self.fixture.run("load", "--json", "--cache-only", origin.url("/a.png").absoluteString)
         #expect(run.code == 1)
@@ -46,7 +46,7 @@ import TintypeTestTraits
         #expect(origin.connectionCount == 0)
     }
 
-    @Test func theCacheFolderCanBeChosen() async throws {
+    @Test func `the cache folder can be chosen`() async throws {
         let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
         let arguments = ["load", "--json", origin.url("/a.png").absoluteString, "--cache-dir", "here"]
         #expect(try await self.fixture.run(arguments).object()["source"] == "network")
@@ -55,7 +55,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
     }
 
-    @Test func everyObjectHasTheFieldsOfTheContract() async throws {
+    @Test func `every object has the fields of the contract`() async throws {
         let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
         try self.fixture.folder.write(self.picture, to: "b.png")
         let good = origin.url("/a.png").absoluteString
@@ -79,7 +79,7 @@ import TintypeTestTraits
         #expect(objects[2]["url"] == "b.png")
     }
 
-    @Test func goodInputsAreWrittenBesideBadOnes() async throws {
+    @Test func `good inputs are written beside bad ones`() async throws {
         try self.fixture.folder.write(self.picture, to: "one.png")
         try self.fixture.folder.write(Array("<html>".utf8), to: "page.png")
         try self.fixture.folder.write(self.picture.dropLast(20), to: "short.png")
@@ -96,7 +96,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func errorsHaveStableCodes() async throws {
+    @Test func `errors have stable codes`() async throws {
         let origin = try FaultyOrigin([
             "/html": .body(Array("<!DOCTYPE html><html></html>".utf8)), "/empty": .empty, "/reset": .reset,
             "/short": .lying(declaredLength: 100, body: [1, 2, 3]), "/garbage": .garbage,
@@ -111,7 +111,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("load", "--json", "ftp://x/y").object()["code"] == "unsupportedScheme")
     }
 
-    @Test func resultsComeInTheOrderOfTheInputs() async throws {
+    @Test func `results come in the order of the inputs`() async throws {
         let door = Latch()
         let body = Array(self.picture)
         let origin = try FaultyOrigin([
@@ -126,7 +126,7 @@ import TintypeTestTraits
         #expect(try await run.objects().map { $0["url"]?.string } == urls)
     }
 
-    @Test func aFolderThatCanNotHoldACacheIsAWarningOnce() async throws {
+    @Test func `a folder that can not hold a cache is a warning once`() async throws {
         let origin = try FaultyOrigin(["/1": .body(Array(self.picture)), "/2": .body(Array(self.picture))])
         try self.fixture.folder.write([1], to: "file")
         let run = try await self.fixture.run(
@@ -143,7 +143,7 @@ import TintypeTestTraits
         #expect(run.errors.hasPrefix("tintype: warning: "))
     }
 
-    @Test(.enabled(if: SmallDisk.isPossible)) func aFullCacheIsAWarning() async throws {
+    @Test(.enabled(if: SmallDisk.isPossible)) func `a full cache is a warning`() async throws {
         let disk = try SmallDisk(byteCount: 64 << 10, at: self.fixture.folder.path(of: "small"))
         defer { disk.unmount() }
         let origin = try FaultyOrigin(["/large": .body(Array(try Fixtures.data("flower.webp")))])

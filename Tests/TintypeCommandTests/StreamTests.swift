@@ -13,7 +13,7 @@ import TintypeTestTraits
         try self.fixture.folder.write(Pictures.png(), to: "a.png")
     }
 
-    @Test func offATerminalThereAreNoControlCodes() async throws {
+    @Test func `off a terminal there are no control codes`() async throws {
         let body = Array(try Fixtures.data("flower.webp"))
         let origin = try FaultyOrigin(["/slow": .drip(body, size: 30_000, pauseMilliseconds: 30)])
         let run = try await self.fixture.run("load", origin.url("/slow").absoluteString, "missing.png", "a.png")
@@ -26,13 +26,13 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [["--help"], ["load", "--json", "a.png"], ["info", "a.png"], ["cache", "stats"]])
-    func aFullStandardOutputIsAnError(_ arguments: [String]) async throws {
+    func `a full standard output is an error`(_ arguments: [String]) async throws {
         let run = try await self.fixture.run(arguments, outputPath: "/dev/full")
         #expect(run.code == 1)
         #expect(run.errors == "tintype: Standard output can't be written (No space left on device).\n")
     }
 
-    @Test func aReaderThatHasEnoughIsNoError() async throws {
+    @Test func `a reader that has enough is no error`() async throws {
         // A pipe whose reader has gone, as after `| head -1`.
         let path = self.fixture.folder.path(of: "pipe")
         try #require(mkfifo(path, 0o600) == 0)
@@ -48,7 +48,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("errors").isEmpty)
     }
 
-    @Test func pipesAndDevicesAreWrittenAndNotReplaced() async throws {
+    @Test func `pipes and devices are written and not replaced`() async throws {
         let path = self.fixture.folder.path(of: "pipe")
         try #require(mkfifo(path, 0o600) == 0)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)

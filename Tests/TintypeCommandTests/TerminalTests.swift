@@ -35,7 +35,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [100, 60, 40])
-    func aSlowOriginShowsABarThatIsWipedInTheEnd(_ columns: UInt16) async throws {
+    func `a slow origin shows a bar that is wiped in the end`(_ columns: UInt16) async throws {
         let door = Latch()
         let origin = try FaultyOrigin(["/slow.webp": self.halved(by: door), "/other.webp": self.halved(by: door)])
         let terminal = try PseudoTerminal(columns: columns)
@@ -61,7 +61,7 @@ import TintypeTestTraits
         for (line, url) in zip(screen, urls) { #expect(line.hasPrefix("\(url): webp 1134x756, 109 kB, from network")) }
     }
 
-    @Test func aBodyOfUnknownLengthShowsThatItMoves() async throws {
+    @Test func `a body of unknown length shows that it moves`() async throws {
         let door = Latch()
         let origin = try FaultyOrigin([
             "/slow": FaultyResponse([
@@ -77,7 +77,7 @@ import TintypeTestTraits
         #expect(!terminal.screen.contains { $0.contains("~") })
     }
 
-    @Test func aPrefetchShowsOneBarForTheWholeList() async throws {
+    @Test func `a prefetch shows one bar for the whole list`() async throws {
         let door = Latch()
         let body = self.body
         let origin = try FaultyOrigin([
@@ -100,7 +100,7 @@ import TintypeTestTraits
         #expect(screen.contains { $0.hasPrefix("3 of 4 are in the cache after ") })
     }
 
-    @Test func noProgressMeansNoControlCodes() async throws {
+    @Test func `no progress means no control codes`() async throws {
         let origin = try FaultyOrigin(["/a": .drip(self.body, size: 40_000, pauseMilliseconds: 50)])
         let terminal = try PseudoTerminal()
         let process = try self.start(["load", "--no-progress", origin.url("/a").absoluteString], on: terminal)
@@ -110,7 +110,7 @@ import TintypeTestTraits
         #expect(terminal.screen.count == 2)
     }
 
-    @Test func interruptingEndsTheLoadAtOnceAndCleanly() async throws {
+    @Test func `interrupting ends the load at once and cleanly`() async throws {
         // Half an hour: the time limit comes before its end.
         let body = [UInt8](repeating: 0, count: 24_000_000)
         let origin = try FaultyOrigin(["/a.webp": .drip(body, size: 800, pauseMilliseconds: 60)])
@@ -129,7 +129,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(SIGINT, CInt(130)), (SIGTERM, CInt(143))])
-    func signalsEndACommandOffATerminal(_ signal: CInt, _ expected: CInt) async throws {
+    func `signals end a command off a terminal`(_ signal: CInt, _ expected: CInt) async throws {
         let origin = try FaultyOrigin(["/1": .silence, "/2": .silence])
         let process = try CommandProcess(
             ["load", origin.url("/1").absoluteString, origin.url("/2").absoluteString],
@@ -145,7 +145,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("output").isEmpty)
     }
 
-    @Test func aListThatIsTypedCanBeInterrupted() async throws {
+    @Test func `a list that is typed can be interrupted`() async throws {
         let origin = try FaultyOrigin(["/1": .silence])
         let terminal = try PseudoTerminal()
         let process = try self.start(["prefetch", "-"], on: terminal)

@@ -11,7 +11,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["load", "show", "info", "decode", "cache", "prefetch"])
-    func everySubcommandPrintsHelp(_ name: String) async throws {
+    func `every subcommand prints help`(_ name: String) async throws {
         let run = try await self.fixture.run(name, "--help")
         #expect(run.code == 0 && run.errors.isEmpty)
         #expect(run.output.contains("Usage: tintype \(name) "))
@@ -27,7 +27,7 @@ import TintypeTestTraits
         #expect(run.output.wholeMatch(of: /tintype \d+\.\d+\.\d+\n/) != nil)
     }
 
-    @Test func helpListsTheSubcommandsAndTheExitCodes() async throws {
+    @Test func `help lists the subcommands and the exit codes`() async throws {
         let run = try await self.fixture.run("--help")
         #expect(run.code == 0 && run.errors.isEmpty)
         for word in ["load", "show", "info", "decode", "cache", "prefetch", "130"] {
@@ -81,7 +81,7 @@ import TintypeTestTraits
         (["prefetch", ""], "name of the list is empty"),
         (["prefetch", "a", "--concurrency", "0"], "1 to 64"),
     ])
-    func wrongUsageIsOneLineThatSaysWhatIsWrong(_ arguments: [String], _ words: String) async throws {
+    func `wrong usage is one line that says what is wrong`(_ arguments: [String], _ words: String) async throws {
         let run = try await self.fixture.run(arguments)
         #expect(run.code == 2)
         #expect(run.output.isEmpty)
@@ -97,7 +97,7 @@ import TintypeTestTraits
         #expect(run.errors.utf8.count < 1_300, "\(run.errors.utf8.count)")
     }
 
-    @Test func whatFollowsTwoDashesIsNoOption() async throws {
+    @Test func `what follows two dashes is no option`() async throws {
         try self.fixture.folder.write(Pictures.png(), to: "--help")
         let run = try await self.fixture.run("info", "--json", "--", "--help")
         #expect(run.code == 0)

@@ -4,7 +4,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct LockedTests {
-    @Test func excludesOtherThreads() async {
+    @Test func `excludes other threads`() async {
         let value = Locked(0)
         await withTaskGroup { group in
             for _ in 0..<8 {
@@ -16,7 +16,7 @@ import TintypeTestTraits
         #expect(value.withLock { $0 } == 16_000)
     }
 
-    @Test func isOpenAgainAfterAnError() {
+    @Test func `is open again after an error`() {
         let value = Locked(1)
         #expect(throws: CancellationError.self) {
             try value.withLock { value throws(CancellationError) in
@@ -27,7 +27,7 @@ import TintypeTestTraits
         #expect(value.withLock { $0 } == 2)
     }
 
-    @Test func releasesItsValue() {
+    @Test func `releases its value`() {
         weak var released: Tally?
         do {
             let tally = Tally()
@@ -39,7 +39,7 @@ import TintypeTestTraits
         #expect(released == nil)
     }
 
-    @Test func aJoinedThreadHasDoneItsWork() {
+    @Test func `a joined thread has done its work`() {
         let tally = Tally()
         let threads = (0..<10).map { _ in POSIXThread(name: "worker") { tally.add() } }
         for thread in threads { thread.join() }

@@ -4,7 +4,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TaskOwnerTests {
-    @Test func tasksRunToTheirEndAndAreForgotten() async {
+    @Test func `tasks run to their end and are forgotten`() async {
         let owner = TaskOwner()
         let sum = Locked(0)
         for number in 1...100 { owner.run("add") { sum.withLock { $0 += number } } }
@@ -13,7 +13,7 @@ import TintypeTestTraits
         #expect(owner.count == 0)
     }
 
-    @Test func anOwnerThatGoesAwayCancelsItsTasks() async {
+    @Test func `an owner that goes away cancels its tasks`() async {
         let started = Gate()
         let ended = Gate()
         do {

@@ -3,7 +3,7 @@ import TintypeConcurrency
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorIsolationTests {
-    @Test func isolationIsTrueInAJobAndFalseElsewhere() async {
+    @Test func `isolation is true in a job and false elsewhere`() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         #expect(recorder.executor.isIsolatingCurrentContext() == false)
@@ -11,7 +11,7 @@ import TintypeTestTraits
         #expect(recorder.executor.isIsolatingCurrentContext() == false)
     }
 
-    @Test func anotherExecutorsThreadIsNotIsolated() async {
+    @Test func `another executors thread is not isolated`() async {
         let recorder = Recorder()
         let other = Recorder()
         defer {
@@ -22,20 +22,20 @@ import TintypeTestTraits
         #expect(await other.run { _ in recorder.executor.isIsolatingCurrentContext() } == false)
     }
 
-    @Test func checkIsolatedPassesInAJob() async {
+    @Test func `check isolated passes in a job`() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         await recorder.run { $0.executor.checkIsolated() }
     }
 
-    @Test func aSynchronousHelperMayAssumeIsolation() async {
+    @Test func `a synchronous helper may assume isolation`() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         await recorder.run { appendAssumingIsolation(7, to: $0) }
         #expect(await recorder.values == [7])
     }
 
-    @Test func checkIsolatedTrapsElsewhere() async {
+    @Test func `check isolated traps elsewhere`() async {
         await #expect(processExitsWith: .failure) {
             let recorder = Recorder()
             await recorder.append(1)
@@ -43,7 +43,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func assumingIsolationTrapsElsewhere() async {
+    @Test func `assuming isolation traps elsewhere`() async {
         await #expect(processExitsWith: .failure) {
             let recorder = Recorder()
             await recorder.append(1)

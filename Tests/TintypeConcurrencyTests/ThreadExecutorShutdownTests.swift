@@ -5,7 +5,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorShutdownTests {
-    @Test func waitsForTheJobsThatAreQueued() async {
+    @Test func `waits for the jobs that are queued`() async {
         let recorder = Recorder()
         let ran = Tally()
         let started = Gate()
@@ -28,7 +28,7 @@ import TintypeTestTraits
         for task in tasks { await task.value }
     }
 
-    @Test func fromItsOwnThreadReturnsAndStillRunsWhatIsQueued() async {
+    @Test func `from its own thread returns and still runs what is queued`() async {
         let recorder = Recorder(name: "own-shutdown")
         let ran = Tally()
         let started = Gate()
@@ -52,21 +52,21 @@ import TintypeTestTraits
         await until { !ThisProcess.threadNames.contains("own-shutdown") }
     }
 
-    @Test func aSecondCallDoesNothing() async {
+    @Test func `a second call does nothing`() async {
         let recorder = Recorder()
         await recorder.append(1)
         recorder.executor.shutdown()
         recorder.executor.shutdown()
     }
 
-    @Test func anExecutorThatNeverStartedStopsAtOnce() {
+    @Test func `an executor that never started stops at once`() {
         let executor = ThreadExecutor(name: "never-started")
         executor.shutdown()
         executor.shutdown()
         #expect(!ThisProcess.threadNames.contains("never-started"))
     }
 
-    @Test func enqueueingAfterTheEndTraps() async {
+    @Test func `enqueueing after the end traps`() async {
         await #expect(processExitsWith: .failure) {
             let recorder = Recorder()
             await recorder.append(1)
@@ -75,7 +75,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func enqueueingOnAStoppedExecutorThatNeverStartedTraps() async {
+    @Test func `enqueueing on a stopped executor that never started traps`() async {
         await #expect(processExitsWith: .failure) {
             let recorder = Recorder()
             recorder.executor.shutdown()
@@ -84,7 +84,7 @@ import TintypeTestTraits
     }
 
     /// In a process of its own, where no other test opens files or starts threads.
-    @Test func endedExecutorsLeaveNoThreadsOrDescriptors() async {
+    @Test func `ended executors leave no threads or descriptors`() async {
         await #expect(processExitsWith: .success) {
             await createAndEndExecutors(10)
             let descriptors = ThisProcess.descriptorCount

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorTests {
     @Test(arguments: [1, 2, 100, 2_000])
-    func runsEveryJobOnceAndInOrder(count: Int) async {
+    func `runs every job once and in order`(count: Int) async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         // An immediate task runs up to its first suspension here, so jobs are enqueued in this order.
@@ -15,7 +15,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [("short", "short"), ("a-name-that-is-too-long", "a-name-that-is-")])
-    func runsAllJobsOnOneNamedThread(name: String, shown: String) async {
+    func `runs all jobs on one named thread`(name: String, shown: String) async {
         let recorder = Recorder(name: name)
         defer { recorder.executor.shutdown() }
         for index in 0..<20 { await recorder.append(index) }
@@ -23,7 +23,7 @@ import TintypeTestTraits
         #expect(ThisProcess.threadNames.filter { $0 == shown }.count == 1)
     }
 
-    @Test func startsItsThreadWithTheFirstJob() async {
+    @Test func `starts its thread with the first job`() async {
         let recorder = Recorder(name: "lazy-thread")
         defer { recorder.executor.shutdown() }
         #expect(!ThisProcess.threadNames.contains("lazy-thread"))
@@ -32,7 +32,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [2, 8])
-    func keepsTheOrderOfEachProducer(producers: Int) async {
+    func `keeps the order of each producer`(producers: Int) async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         let perProducer = 500
@@ -51,7 +51,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func jobsOfManyThreadsAllRun() async {
+    @Test func `jobs of many threads all run`() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
         let ran = Locked(0)
@@ -65,7 +65,7 @@ import TintypeTestTraits
         #expect(ran.withLock { $0 } == 5_000)
     }
 
-    @Test func severalActorsShareOneThread() async {
+    @Test func `several actors share one thread`() async {
         let first = Recorder(name: "shared-thread")
         defer { first.executor.shutdown() }
         let names = await withTaskGroup(of: String.self) { group in

@@ -4,7 +4,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct WeightedGateCancellationTests {
-    @Test func aCancelledWaiterLetsThoseBehindItIn() async throws {
+    @Test func `a cancelled waiter lets those behind it in`() async throws {
         let gate = WeightedGate(capacity: 10)
         let inside = Holder(gate, weight: 5)
         await inside.isInside()
@@ -21,7 +21,7 @@ import TintypeTestTraits
         #expect(gate.usedWeight == 0)
     }
 
-    @Test func aCancelledCallerNeverEnters() async {
+    @Test func `a cancelled caller never enters`() async {
         let gate = WeightedGate(capacity: 1)
         let entries = Tally()
         let caller = Task {
@@ -33,7 +33,7 @@ import TintypeTestTraits
         #expect(gate.usedWeight == 0)
     }
 
-    @Test func cancellingWhatIsInsideKeepsItsWeightUntilItEnds() async throws {
+    @Test func `cancelling what is inside keeps its weight until it ends`() async throws {
         let gate = WeightedGate(capacity: 1)
         let holder = Holder(gate, weight: 1)
         await holder.isInside()
@@ -43,7 +43,7 @@ import TintypeTestTraits
         #expect(gate.usedWeight == 0)
     }
 
-    @Test func survivesRandomCancellation() async {
+    @Test func `survives random cancellation`() async {
         let gate = WeightedGate(capacity: 10)
         let ended = Tally()
         await withTaskGroup { group in

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct WeightedGateTests {
     @Test(arguments: [1, 7, 100])
-    func neverLetsInMoreThanItsCapacity(capacity: Int) async throws {
+    func `never lets in more than its capacity`(capacity: Int) async throws {
         let gate = WeightedGate(capacity: capacity)
         let inside = Locked((now: 0, most: 0))
         var generator = SeededGenerator(seed: 7)
@@ -31,22 +31,22 @@ import TintypeTestTraits
         #expect(gate.waiterCount == 0)
     }
 
-    @Test func returnsWhatTheOperationReturns() async throws {
+    @Test func `returns what the operation returns`() async throws {
         #expect(try await WeightedGate(capacity: 3).withWeight(2) { "in" } == "in")
     }
 
     @Test(arguments: [(-5, 0), (0, 0), (4, 4), (10, 10), (11, 10), (Int.max, 10)])
-    func weighsAtLeastNothingAndAtMostTheCapacity(weight: Int, used: Int) async throws {
+    func `weighs at least nothing and at most the capacity`(weight: Int, used: Int) async throws {
         let gate = WeightedGate(capacity: 10)
         #expect(try await gate.withWeight(weight) { gate.usedWeight } == used)
         #expect(gate.usedWeight == 0)
     }
 
-    @Test func letsIntoAGateWithoutCapacityOneAtATime() async throws {
+    @Test func `lets into a gate without capacity one at a time`() async throws {
         #expect(try await WeightedGate(capacity: 0).withWeight(5) { true })
     }
 
-    @Test func letsInInTheOrderOfArrival() async throws {
+    @Test func `lets in in the order of arrival`() async throws {
         let gate = WeightedGate(capacity: 10)
         let order = Locked<[Int]>([])
         let holder = Holder(gate, weight: 10)
@@ -65,7 +65,7 @@ import TintypeTestTraits
         #expect(order.withLock { $0 } == Array(0..<20))
     }
 
-    @Test func aHeavyOneIsNotOvertakenByLighterOnes() async throws {
+    @Test func `a heavy one is not overtaken by lighter ones`() async throws {
         let gate = WeightedGate(capacity: 10)
         let holder = Holder(gate, weight: 6)
         await holder.isInside()
@@ -84,7 +84,7 @@ import TintypeTestTraits
         try await light.leave()
     }
 
-    @Test func whatIsHeavierThanTheCapacityRunsAlone() async throws {
+    @Test func `what is heavier than the capacity runs alone`() async throws {
         let gate = WeightedGate(capacity: 10)
         let light = Holder(gate, weight: 1)
         await light.isInside()
@@ -100,7 +100,7 @@ import TintypeTestTraits
         #expect(gate.usedWeight == 0)
     }
 
-    @Test func anErrorGivesTheWeightBack() async {
+    @Test func `an error gives the weight back`() async {
         let gate = WeightedGate(capacity: 2)
         for _ in 0..<5 {
             await #expect(throws: Failure.self) { try await gate.withWeight(2) { throw Failure() } }
@@ -110,7 +110,7 @@ import TintypeTestTraits
 }
 
 private struct Failure: Error {
-    @Test func aSuspendedGateLetsNobodyInUntilItResumes() async throws {
+    @Test func `a suspended gate lets nobody in until it resumes`() async throws {
         let gate = WeightedGate(capacity: 2)
         gate.suspend()
         async let first: Void = gate.withWeight(1) {}

@@ -3,14 +3,14 @@ import TintypeImage
 import TintypeTestSupport
 
 @Suite struct ImageFormatTests {
-    @Test(arguments: ImageFormat.all) func isFoundByItsName(format: ImageFormat) {
+    @Test(arguments: ImageFormat.all) func `is found by its name`(format: ImageFormat) {
         #expect(ImageFormat(name: format.name) == format)
         #expect(ImageFormat(name: format.name.uppercased()) == format)
         #expect(format.description == format.name)
         #expect(format.name == format.name.lowercased())
     }
 
-    @Test func namesAndMediaTypesAreDistinct() {
+    @Test func `names and media types are distinct`() {
         #expect(Set(ImageFormat.all).count == ImageFormat.all.count)
         #expect(Set(ImageFormat.all.map(\.name)).count == ImageFormat.all.count)
         #expect(Set(ImageFormat.all.map(\.mediaType)).count == ImageFormat.all.count)
@@ -20,11 +20,11 @@ import TintypeTestSupport
     @Test(arguments: [
         ("jpg", ImageFormat.jpeg), ("JPG", .jpeg), ("JPEG", .jpeg), ("png", .png), ("webp", .webp), ("gif", .gif),
     ])
-    func understandsTheUsualNames(name: String, format: ImageFormat) {
+    func `understands the usual names`(name: String, format: ImageFormat) {
         #expect(ImageFormat(name: name) == format)
     }
 
-    @Test(arguments: ["", " ", "jpe", "image/png", "tintype"]) func otherNamesAreNone(name: String) {
+    @Test(arguments: ["", " ", "jpe", "image/png", "tintype"]) func `other names are none`(name: String) {
         #expect(ImageFormat(name: name) == nil)
     }
 
@@ -34,7 +34,7 @@ import TintypeTestSupport
         (.jpegXL, "jxl", "image/jxl"), (.svg, "svg", "image/svg+xml"), (.pdf, "pdf", "application/pdf"),
         (.tiff, "tiff", "image/tiff"), (.bmp, "bmp", "image/bmp"), (.jpeg2000, "jp2", "image/jp2"),
     ])
-    func hasTheUsualExtensionAndMediaType(format: ImageFormat, fileExtension: String, mediaType: String) {
+    func `has the usual extension and media type`(format: ImageFormat, fileExtension: String, mediaType: String) {
         #expect(format.fileExtension == fileExtension)
         #expect(format.mediaType == mediaType)
     }

@@ -7,7 +7,7 @@ import TintypeTestSupport
     static let sizes = [(1, 1), (1, 40), (6, 7), (31, 31), (32, 32), (33, 33), (33, 31), (64, 2), (70, 45)]
 
     @Test(arguments: Orientation.allCases, [PixelFormat.gray8, .rgb8, .rgba8])
-    func turnsLikeTheSlowReference(orientation: Orientation, format: PixelFormat) throws {
+    func `turns like the slow reference`(orientation: Orientation, format: PixelFormat) throws {
         for (width, height) in Self.sizes {
             let pixels = try PixelBuffer.noise(format, width: width, height: height)
             let upright = try Image(pixels: pixels, orientation: orientation).upright()
@@ -18,7 +18,7 @@ import TintypeTestSupport
         }
     }
 
-    @Test(arguments: Orientation.allCases) func isAppliedOnce(orientation: Orientation) throws {
+    @Test(arguments: Orientation.allCases) func `is applied once`(orientation: Orientation) throws {
         let image = Image(
             pixels: try PixelBuffer.noise(.rgb8, width: 5, height: 3),
             orientation: orientation,
@@ -31,7 +31,7 @@ import TintypeTestSupport
         #expect(twice.pixels === once.pixels)
     }
 
-    @Test func anUprightPictureIsReturnedAsItIs() throws {
+    @Test func `an upright image is returned as it is`() throws {
         let image = Image(pixels: try PixelBuffer.noise(.gray8, width: 2, height: 2))
         #expect(try image.upright().pixels === image.pixels)
     }
@@ -47,13 +47,13 @@ import TintypeTestSupport
         (Orientation.up, 4, 3), (.upMirrored, 4, 3), (.down, 4, 3), (.downMirrored, 4, 3), (.leftMirrored, 3, 4),
         (.right, 3, 4), (.rightMirrored, 3, 4), (.left, 3, 4),
     ])
-    func exchangesTheSidesFromFiveOn(orientation: Orientation, width: Int, height: Int) {
+    func `exchanges the sides from five on`(orientation: Orientation, width: Int, height: Int) {
         let size = orientation.uprightSize(width: 4, height: 3)
         #expect(size == (width, height))
         #expect(orientation.swapsSides == (width == 3))
     }
 
-    @Test(arguments: [0, 9, 255] as [UInt8]) func otherValuesAreNoOrientation(value: UInt8) {
+    @Test(arguments: [0, 9, 255] as [UInt8]) func `other values are no orientation`(value: UInt8) {
         #expect(Orientation(rawValue: value) == nil)
     }
 }

@@ -5,7 +5,10 @@ import TintypeImage
 import TintypeTestSupport
 
 @Suite struct PixelBufferTests {
-    @Test(arguments: [(1, 1), (7, 3), (64, 64), (333, 5)]) func isZeroBeforeItIsFilled(width: Int, height: Int) throws {
+    @Test(arguments: [(1, 1), (7, 3), (64, 64), (333, 5)]) func `is zero before it is filled`(
+        width: Int,
+        height: Int
+    ) throws {
         // Dirty memory that the allocator may hand out again.
         for _ in 0..<4 { _ = try PixelBuffer.make(.rgba8, width: width, height: height) { _, _, _ in 255 } }
         let layout = try PixelLayout(format: .rgba8, width: width, height: height)
@@ -30,7 +33,7 @@ import TintypeTestSupport
         #expect("\(turned.markedAsPreview())" == "5x3 gray8, stored with orientation 6, preview")
     }
 
-    @Test func paddingIsZeroHoweverItIsFilled() throws {
+    @Test func `padding is zero however it is filled`() throws {
         let layout = try PixelLayout(format: .rgb8, width: 5, height: 3)
         let buffer = try PixelBuffer(
             layout,
@@ -41,7 +44,7 @@ import TintypeTestSupport
         }
     }
 
-    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func keepsWhatWasFilledIn(format: PixelFormat) throws {
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func `keeps what was filled in`(format: PixelFormat) throws {
         let buffer = try PixelBuffer.make(format, width: 5, height: 3) { UInt8($0 * 40 + $1 * 10 + $2) }
         #expect(buffer.format == format)
         #expect(buffer.width == 5)
@@ -60,7 +63,7 @@ import TintypeTestSupport
     /// gone, each would take new memory.
     ///
     /// In a process of its own, where no other test takes the place.
-    @Test(.enabled(if: AllocatedMemory.isMeasured)) func takesThePlaceOfOneThatIsGone() async {
+    @Test(.enabled(if: AllocatedMemory.isMeasured)) func `takes the place of one that is gone`() async {
         await #expect(processExitsWith: .success) {
             let layout = try PixelLayout(format: .rgba8, width: 16, height: 308)
             var reuseCount = 0
@@ -81,7 +84,7 @@ import TintypeTestSupport
         }
     }
 
-    @Test func lendsItsBytesAligned() throws {
+    @Test func `lends its bytes aligned`() throws {
         for width in [1, 63, 200] {
             let buffer = try PixelBuffer.noise(.gray8, width: width, height: 3)
             buffer.withUnsafeBytes { bytes in
@@ -95,7 +98,7 @@ import TintypeTestSupport
         }
     }
 
-    @Test func rethrowsTheErrorOfTheFill() throws {
+    @Test func `rethrows the error of the fill`() throws {
         let layout = try PixelLayout(format: .gray8, width: 4, height: 4)
         #expect(throws: CancellationError.self) {
             try PixelBuffer(layout, filling: { _ in throw CancellationError() })
@@ -104,7 +107,7 @@ import TintypeTestSupport
 
     /// In a process of its own, whose memory no other test uses.
     @Test(.disabled(if: ThisProcess.isSanitized, "the sanitizers keep freed memory, and find leaks themselves"))
-    func freesTheMemoryOfAFillThatFails() async {
+    func `frees the memory of a fill that fails`() async {
         await #expect(processExitsWith: .success) {
             let layout = try PixelLayout(format: .gray8, width: 1_024, height: 4_096)
             let before = ThisProcess.residentBytes
@@ -117,14 +120,14 @@ import TintypeTestSupport
     }
 
     @Test(.disabled(if: ThisProcess.isSanitized, "the sanitizers end the process where memory is refused"))
-    func memoryThatTheSystemRefusesIsAnError() throws {
+    func `memory that the system refuses is an error`() throws {
         let layout = try PixelLayout(format: .gray8, width: Int(Int32.max), height: Int(Int32.max))
         let error = #expect(throws: ImageError.self) { try PixelBuffer(layout, filling: { _ in }) }
         #expect(error?.code == .outOfMemory)
         #expect(error?.message.contains("\(layout.byteCount)") == true)
     }
 
-    @Test func aPictureKnowsItsPixels() throws {
+    @Test func `an image knows its pixels`() throws {
         let pixels = try PixelBuffer.noise(.rgba8, width: 6, height: 2)
         let image = Image(pixels: pixels, orientation: .left, sourceFormat: .png)
         #expect(image.width == 6)
@@ -150,7 +153,7 @@ import TintypeTestSupport
         #expect(other.orientation == .left)
     }
 
-    @Test func anErrorSaysItsCode() {
+    @Test func `an error says its code`() {
         let error = ImageError(code: .invalidSize, message: "The picture is too small.")
         #expect(error.description == "invalidSize: The picture is too small.")
     }

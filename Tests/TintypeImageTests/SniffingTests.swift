@@ -5,24 +5,24 @@ import TintypeTestSupport
 
 @Suite struct SniffingTests {
     @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
-    func recognisesTheFormat(of body: Sniffing) {
+    func `recognises the format`(of body: Sniffing) {
         #expect(ImageFormat(sniffing: body.bytes) == body.format)
     }
 
-    @Test func everyFormatIsReached() {
+    @Test func `every format is reached`() {
         let reached = Set((Sniffing.pictures + Sniffing.brands).compactMap(\.format))
         #expect(Set(ImageFormat.all).subtracting(reached) == [])
         #expect(Sniffing.pictures.count >= 45)
     }
 
-    @Test(arguments: Sniffing.pictures) func aTinyPrefixIsNoPicture(of body: Sniffing) {
+    @Test(arguments: Sniffing.pictures) func `a tiny prefix is no image`(of body: Sniffing) {
         for count in 0..<2 {
             #expect(ImageFormat(sniffing: body.bytes.prefix(count)) == nil)
         }
     }
 
     @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
-    func aPrefixIsItsFormatOrNothing(of body: Sniffing) {
+    func `a prefix is its format or nothing`(of body: Sniffing) {
         for count in 0...body.bytes.count {
             let format = ImageFormat(sniffing: body.bytes.prefix(count))
             // A file that names a general brand first is a HEIF until the special one is there.
@@ -30,14 +30,14 @@ import TintypeTestSupport
         }
     }
 
-    @Test func looksAtSlicesFromTheirStart() {
+    @Test func `looks at slices from their start`() {
         let bytes = [0, 0, 0] + Array("GIF89a".utf8)
         #expect(ImageFormat(sniffing: bytes[3...]) == .gif)
         #expect(ImageFormat(sniffing: Data(bytes)[3...]) == .gif)
         #expect(ImageFormat(sniffing: Data(bytes)) == nil)
     }
 
-    @Test func randomBytesAreNoPicture() {
+    @Test func `random bytes are no image`() {
         var generator = SeededGenerator(seed: 42)
         for _ in 0..<2_000 {
             let count = Int.random(in: 0...64, using: &generator)

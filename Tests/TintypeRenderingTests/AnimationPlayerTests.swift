@@ -15,18 +15,18 @@ import TintypeTestTraits
         (.reverse, 2, [2, 1, 0, 2, 1, 0]), (.bounce, 1, [0, 1, 2]), (.bounce, 3, [0, 1, 2, 1, 0, 1, 2]),
         (.reverseBounce, 1, [2, 1, 0]), (.reverseBounce, 3, [2, 1, 0, 1, 2, 1, 0]),
     ])
-    func framesComeInTheOrderOfTheMode(mode: AnimationPlayer.Mode, loops: Int, expected: [Int]) {
+    func `frames come in the order of the mode`(mode: AnimationPlayer.Mode, loops: Int, expected: [Int]) {
         var state = PlaybackState(frameCount: 3, mode: mode, loopLimit: loops)
         #expect(Array(sequence(state: 0) { _ in state.next() }) == expected)
         #expect(state.next() == nil)
     }
 
-    @Test(arguments: AnimationPlayer.Mode.allCases) func oneFrameIsShownOnceALoop(mode: AnimationPlayer.Mode) {
+    @Test(arguments: AnimationPlayer.Mode.allCases) func `one frame is shown once a loop`(mode: AnimationPlayer.Mode) {
         var state = PlaybackState(frameCount: 1, mode: mode, loopLimit: 3)
         #expect(Array(sequence(state: 0) { _ in state.next() }) == [0, 0, 0])
     }
 
-    @Test func noLimitPlaysForEver() {
+    @Test func `no limit plays for ever`() {
         var state = PlaybackState(frameCount: 2, mode: .normal, loopLimit: 0)
         #expect((0..<1_000).map { _ in state.next() } == (0..<1_000).map { $0 % 2 })
     }
@@ -35,7 +35,7 @@ import TintypeTestTraits
         (AnimationPlayer.Mode.normal, 2, [2, 3]), (.normal, 0, [0, 1, 2, 3]), (.reverse, 1, [1, 0]),
         (.reverse, 3, [3, 2, 1, 0]), (.normal, 9, [1, 2, 3]), (.normal, -1, [1, 2, 3]),
     ])
-    func seekingMakesAFrameTheNextOne(mode: AnimationPlayer.Mode, target: Int, expected: [Int]) {
+    func `seeking makes a frame the next one`(mode: AnimationPlayer.Mode, target: Int, expected: [Int]) {
         var state = PlaybackState(frameCount: 4, mode: mode, loopLimit: 1)
         _ = state.next()
         state.seek(to: target)
@@ -80,7 +80,7 @@ import TintypeTestTraits
         #expect(count == 1)
     }
 
-    @Test func framesWaitAsLongAsTheOneBeforeIsShown() async throws {
+    @Test func `frames wait as long as the one before is shown`() async throws {
         let clock = SteeredClock()
         let player = AnimationPlayer(try self.makeSource(), rate: 2, loopLimit: 2, clock: clock)
         var indices: [Int] = []
@@ -206,7 +206,7 @@ import TintypeTestTraits
         #expect(try await frames.next()?.index == 2)
     }
 
-    @Test func aPausedPlayerHoldsItsFrameUntilItIsResumed() async throws {
+    @Test func `a paused player holds its frame until it is resumed`() async throws {
         let player = AnimationPlayer(try self.makeSource(), loopLimit: 1, clock: SteeredClock())
         player.pause()
         let reader = Task { try await player.reduce(into: []) { $0.append($1.index) } }
@@ -215,7 +215,7 @@ import TintypeTestTraits
         #expect(try await reader.value == [1, 2])
     }
 
-    @Test func cancellingAPausedReaderEndsIt() async throws {
+    @Test func `cancelling a paused reader ends it`() async throws {
         let player = AnimationPlayer(try self.makeSource(), clock: SteeredClock())
         player.pause()
         let reader = Task { for try await _ in player {} }
@@ -223,7 +223,7 @@ import TintypeTestTraits
         await #expect(throws: CancellationError.self) { try await reader.value }
     }
 
-    @Test func framesComeFromThePoolTheSecondTime() async throws {
+    @Test func `frames come from the pool the second time`() async throws {
         let pool = FramePool()
         let source = try self.makeSource(pool: pool)
         let first = try await source.frame(at: 2)
@@ -232,7 +232,7 @@ import TintypeTestTraits
         await #expect(throws: CodingError.self) { try await source.frame(at: 3) }
     }
 
-    @Test func thePoolKeepsToItsLimitAndDropsTheOldest() async throws {
+    @Test func `the pool keeps to its limit and drops the oldest`() async throws {
         let measure = FramePool()
         let measured = try self.makeSource(pool: measure)
         _ = try await measured.frame(at: 0)

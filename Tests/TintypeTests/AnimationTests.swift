@@ -17,7 +17,7 @@ import TintypeTestTraits
         return AnimationContent(frames: frames, loopCount: 3)
     }
 
-    @Test(arguments: [ImageFormat.gif, .webp, .png]) func animationsAreWrittenAndReadBack(
+    @Test(arguments: [ImageFormat.gif, .webp, .png]) func `animations are written and read back`(
         format: ImageFormat
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -38,7 +38,7 @@ import TintypeTestTraits
         #expect(error?.code == .invalidOptions)
     }
 
-    @Test func aStillPictureIsASourceOfOneFrame() async throws {
+    @Test func `a still image is a source of one frame`() async throws {
         let source = try await LoaderFixture().makeLoader().frames(for: ImageRequest(url: Fixtures.url("flower.webp")))
         #expect(source.frameCount == 1)
         #expect(source.durations == [])
@@ -46,7 +46,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(ImageFormat.jpeg, PixelFormat.rgb8), (.png, .rgba8)])
-    func theFormatFollowsTheAlphaWhereNoneIsGiven(format: ImageFormat, pixels: PixelFormat) async throws {
+    func `the format follows the alpha where none is given`(format: ImageFormat, pixels: PixelFormat) async throws {
         let image = Image(pixels: try .smooth(pixels, width: 20, height: 10))
         let loader = try LoaderFixture().makeLoader()
         #expect(ImageFormat(sniffing: try await loader.encode(image)) == format)
@@ -54,7 +54,7 @@ import TintypeTestTraits
         #expect(try PNGCoder().open(small).header.pixelWidth == 10)
     }
 
-    @Test func largePicturesAreScaledDownToTheirLimit() async throws {
+    @Test func `large images are scaled down to their limit`() async throws {
         let request = ImageRequest(url: Fixtures.url("flower.jpg"), scaleDownLimit: 1 << 20)
         let image = try await LoaderFixture().makeLoader().image(for: request)
         // 2268x1512 by the square root of 262,144 / 3,429,216.

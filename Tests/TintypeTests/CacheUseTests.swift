@@ -34,7 +34,7 @@ import TintypeTestTraits
 
     private var requests: Int { self.origin.requestCount(for: "/flower.jpg") }
 
-    @Test func aThumbnailIsKeptInMemoryAndItsOriginalOnDisk() async throws {
+    @Test func `a thumbnail is kept in memory and its original on disk`() async throws {
         let loader = self.fixture.makeLoader()
         let request = self.makeThumbnailRequest()
         _ = try await loader.image(for: request)
@@ -43,7 +43,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [CacheTiers.none, .memory, .disk, .all], [CacheTiers.none, .disk])
-    func storesGoWhereTheRequestSays(variants: CacheTiers, originals: CacheTiers) async throws {
+    func `stores go where the request says`(variants: CacheTiers, originals: CacheTiers) async throws {
         let loader = self.fixture.makeLoader()
         let request = self.makeThumbnailRequest(
             originals: .init(store: originals),
@@ -55,7 +55,7 @@ import TintypeTestTraits
         #expect(await loader.cache.tiers(holding: request.sourceKey, in: .all) == originals)
     }
 
-    @Test func aStoredVariantNeedsNeitherItsOriginalNorTheOrigin() async throws {
+    @Test func `a stored variant needs neither its original nor the origin`() async throws {
         let request = self.makeThumbnailRequest(originals: .init(store: .none), variants: .init())
         let first = try await self.fixture.makeLoader().response(for: request)
         let loader = self.fixture.makeLoader()
@@ -68,7 +68,7 @@ import TintypeTestTraits
         #expect(try await loader.response(for: request).source == .memory)
     }
 
-    @Test func aVariantThatIsNotWaitedForIsStoredAllTheSame() async throws {
+    @Test func `a variant that is not waited for is stored all the same`() async throws {
         let loader = self.fixture.makeLoader()
         let request = self.makeThumbnailRequest(options: [], variants: .init())
         _ = try await loader.image(for: request)
@@ -76,7 +76,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [true, false])
-    func loadsGoOnWithoutADiskTierWhoseLockIsKept(isUsed: Bool) async throws {
+    func `loads go on without a disk tier whose lock is kept`(isUsed: Bool) async throws {
         let change: (inout LoaderActor.Configuration) -> Void = { $0.disk?.lockTimeout = .milliseconds(50) }
         let request = ImageRequest(url: self.url, options: [.waitForStore], originalCaching: .disk)
         if isUsed { _ = try await self.fixture.makeLoader().image(for: request) }
@@ -94,7 +94,7 @@ import TintypeTestTraits
         withExtendedLifetime(lock) {}
     }
 
-    @Test func aDamagedVariantIsMadeAnewFromItsOriginal() async throws {
+    @Test func `a damaged variant is made anew from its original`() async throws {
         let request = self.makeThumbnailRequest(variants: .init())
         let loader = self.fixture.makeLoader()
         let metadata = try await loader.response(for: request).metadata
@@ -111,7 +111,7 @@ import TintypeTestTraits
         #expect(entry.data.count > 3)
     }
 
-    @Test func aThumbnailIsMadeFromTheFullSizeInMemory() async throws {
+    @Test func `a thumbnail is made from the full size in memory`() async throws {
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: self.url, originalCaching: .memory))
         let decodes = self.fixture.decodes.count
@@ -122,7 +122,7 @@ import TintypeTestTraits
         #expect(self.requests == 1)
     }
 
-    @Test func theFullSizeInMemoryIsLeftAloneWhereTheRequestSaysSo() async throws {
+    @Test func `the full size in memory is left alone where the request says so`() async throws {
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: self.url))
         let requests = [
@@ -132,7 +132,7 @@ import TintypeTestTraits
         for request in requests { #expect(try await loader.response(for: request).source != .memory) }
     }
 
-    @Test func theEncoderDecidesWhatTheDiskKeepsOfAVariant() async throws {
+    @Test func `the encoder decides what the disk keeps of a variant`() async throws {
         let bytes = try Fixtures.data("kodak-3.png")
         let loader = self.fixture.makeLoader { $0.variantEncoder = { _, _ in bytes } }
         let request = self.makeThumbnailRequest(variants: .init())
@@ -144,7 +144,7 @@ import TintypeTestTraits
         #expect(entry.data == bytes)
     }
 
-    @Test func anEncoderThatFailsFailsNoLoad() async throws {
+    @Test func `an encoder that fails fails no load`() async throws {
         let loader = self.fixture.makeLoader { configuration in
             configuration.variantEncoder = { _, _ in throw CacheError(code: .diskFault, message: "It broke.") }
         }
@@ -153,7 +153,7 @@ import TintypeTestTraits
         #expect(response.storeError?.code == .cacheFailed)
     }
 
-    @Test func cacheOnlyFindsAStoredVariant() async throws {
+    @Test func `cache only finds a stored variant`() async throws {
         let request = self.makeThumbnailRequest(originals: .init(store: .none), variants: .init())
         _ = try await self.fixture.makeLoader().image(for: request)
         let offline = self.makeThumbnailRequest(
@@ -168,7 +168,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func aGroupOfCachesServesALoader() async throws {
+    @Test func `a group of caches serves a loader`() async throws {
         let low = CacheActor(disk: nil)
         let high = CacheActor(disk: nil)
         let loader = self.fixture.makeLoader { $0.cache = CacheGroup([low, high]) }

@@ -14,7 +14,7 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    @Test func aThousandTasksMakeOneRequestAndOneDecode() async throws {
+    @Test func `a thousand tasks make one request and one decode`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         try await withThrowingTaskGroup(of: Image.self) { group in
@@ -173,7 +173,7 @@ import TintypeTestTraits
         #expect(responses.map(\.data) == [nil, Data(try makePNG())])
     }
 
-    @Test func cancellingAllButOneDisturbsNothing() async throws {
+    @Test func `cancelling all but one disturbs nothing`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
@@ -188,7 +188,7 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 1)
     }
 
-    @Test func cancellingAllCancelsTheRequestAndTheNextLoadStartsAfresh() async throws {
+    @Test func `cancelling all cancels the request and the next load starts afresh`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
@@ -204,7 +204,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/picture") == 2)
     }
 
-    @Test func cancelAllEndsEveryLoad() async throws {
+    @Test func `cancel all ends every load`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<10).map { _ in Task { try await loader.image(for: request) } }
@@ -213,7 +213,7 @@ import TintypeTestTraits
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
     }
 
-    @Test func aTaskThatIsCancelledAlreadyNeverLoads() async throws {
+    @Test func `a task that is cancelled already never loads`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let task = Task {
@@ -224,7 +224,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/picture") == 0)
     }
 
-    @Test func differentHeadersAreDifferentLoads() async throws {
+    @Test func `different headers are different loads`() async throws {
         await self.gate.open()
         let loader = self.fixture.makeLoader()
         let url = self.origin.url("/picture")
@@ -234,7 +234,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/picture") == 2)
     }
 
-    @Test func randomCancellationLosesNothing() async throws {
+    @Test func `random cancellation loses nothing`() async throws {
         await self.gate.open()
         let loader = self.fixture.makeLoader()
         let origin = self.origin

@@ -5,7 +5,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CustomCoderTests {
-    @Test func aCoderGivenWithTheRequestBypassesTheRegistry() async throws {
+    @Test func `a coder given with the request bypasses the registry`() async throws {
         let fixture = try LoaderFixture()
         let loader = fixture.makeLoader()
         let url = Fixtures.url("kodak-3.png")
@@ -33,7 +33,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(5, 6, 6.0), (5, 5, 7.0), (5, 5, -1.0), (5, 5, .nan), (5, 5, .infinity)])
-    func aCoderThatLiesAboutItsSizeIsAnError(header: Int, decoded: Int, covered: Double) async throws {
+    func `a coder that lies about its size is an error`(header: Int, decoded: Int, covered: Double) async throws {
         let loader = try LoaderFixture().makeLoader()
         let coder = Named<any ImageCoder>("liar", LyingCoder(header: header, decoded: decoded, covered: covered))
         for thumbnail in [nil, Resize.fit(width: 2, height: 2)] {

@@ -15,7 +15,7 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    @Test func aDamagedEntryIsAMissAndIsReplaced() async throws {
+    @Test func `a damaged entry is a miss and is replaced`() async throws {
         let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
         _ = try await self.fixture.makeLoader().image(for: request)
         let path = try #require(self.fixture.cacheFiles().first)
@@ -26,7 +26,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.makeLoader().response(for: request).source == .disk)
     }
 
-    @Test func bytesOnDiskThatAreNoPictureAreReplacedFromTheOrigin() async throws {
+    @Test func `bytes on disk that are no image are replaced from the origin`() async throws {
         let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
         let loader = self.fixture.makeLoader()
         let broken = Data(try makePNG().dropLast(20))
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/picture") == 1)
     }
 
-    @Test func anUnwritableFolderNeverFailsALoad() async throws {
+    @Test func `an unwritable folder never fails a load`() async throws {
         // A file where the folder should be: not even root can write there.
         let path = try self.fixture.directory.write([1], to: "file")
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: path).appending(path: "cache") }
@@ -114,7 +114,9 @@ import TintypeTestTraits
         #expect(await !loader.contains(request))
     }
 
-    @Test(.enabled(if: SmallDisk.isPossible)) func aFullDiskNeverFailsALoadNorDamagesWhatIsThere() async throws {
+    @Test(.enabled(if: SmallDisk.isPossible)) func `a full disk never fails a load nor damages what is there`()
+        async throws
+    {
         let disk = try SmallDisk(byteCount: 256 << 10, at: self.fixture.directory.path(of: "small"))
         defer { disk.unmount() }
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: disk.path).appending(path: "cache") }

@@ -11,7 +11,10 @@ import TintypeTestTraits
         (DecodingLimits(maximumPixels: 47), LoadError.Code.tooManyPixels),
         (DecodingLimits(maximumSide: 7), .sideTooLong),
     ])
-    func aPictureOverTheLimitsIsRefusedBeforeItIsDecoded(limits: DecodingLimits, code: LoadError.Code) async throws {
+    func `an image over the limits is refused before it is decoded`(
+        limits: DecodingLimits,
+        code: LoadError.Code
+    ) async throws {
         let origin = ScriptedOrigin(["/picture": .body(try makePNG())])
         let fixture = try LoaderFixture(origin: origin)
         let loader = fixture.makeLoader { $0.limits = limits }
@@ -20,7 +23,7 @@ import TintypeTestTraits
         #expect(fixture.decodes.count == 0)
     }
 
-    @Test func theLimitOfTheDownloadsHoldsToo() async throws {
+    @Test func `the limit of the downloads holds too`() async throws {
         let origin = ScriptedOrigin(["/picture": .body([UInt8](repeating: 0, count: 2_000))])
         let fixture = try LoaderFixture(origin: origin)
         let loader = fixture.makeLoader { $0.downloads.maximumBodySize = 1_000 }
@@ -29,7 +32,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [Resize.Mode.fit, .fill, .stretch], [100_000, Int(Int32.max), Int.max])
-    func anEnlargementOverTheLimitsIsRefused(mode: Resize.Mode, side: Int) async throws {
+    func `an enlargement over the limits is refused`(mode: Resize.Mode, side: Int) async throws {
         let origin = ScriptedOrigin(["/picture": .body(try makePNG())])
         let fixture = try LoaderFixture(origin: origin)
         let thumbnail = Resize(width: side, height: side, mode: mode, upscales: true)
@@ -41,13 +44,13 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["ftp://example.com/a.png", "gopher://a/", "no-scheme", "http://"])
-    func aURLThatCanNotBeLoadedIsRefused(text: String) async throws {
+    func `a URL that can not be loaded is refused`(text: String) async throws {
         let url = try #require(URL(string: text))
         let error = await #expect(throws: LoadError.self) { try await LoaderFixture().makeLoader().image(for: url) }
         #expect(error?.code == .unsupportedScheme || error?.code == .invalidURL)
     }
 
-    @Test func aFormatWithoutACoderIsNamed() async throws {
+    @Test func `a format without a coder is named`() async throws {
         let bytes = Array("%PDF-1.7 and so on".utf8)
         let origin = ScriptedOrigin(["/document": .body(bytes)])
         let loader = try LoaderFixture(origin: origin).makeLoader()
@@ -58,7 +61,7 @@ import TintypeTestTraits
         #expect(try await loader.data(for: ImageRequest(url: origin.url("/document"))) == Data(bytes))
     }
 
-    @Test func truncatedPicturesAreTakenWhenAllowed() async throws {
+    @Test func `truncated images are taken when allowed`() async throws {
         let origin = ScriptedOrigin(["/half": .body(Self.half)])
         let loader = try LoaderFixture(origin: origin).makeLoader()
         let strict = ImageRequest(url: origin.url("/half"))

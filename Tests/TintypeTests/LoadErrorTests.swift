@@ -4,7 +4,7 @@ import Testing
 @testable import Tintype
 
 @Suite struct LoadErrorTests {
-    @Test func partsAreWrappedWithTheirCodeAndMessage() throws {
+    @Test func `parts are wrapped with their code and message`() throws {
         let coding = CodingError(code: .tooManyPixels, message: "Too many.")
         let error = try #require(LoadError.wrapping(coding) as? LoadError)
         #expect(error.code == .tooManyPixels)
@@ -13,7 +13,7 @@ import Testing
         #expect(error.underlyingError is CodingError)
     }
 
-    @Test func cancellationAndLoadErrorsAreThemselves() {
+    @Test func `cancellation and load errors are themselves`() {
         #expect(LoadError.wrapping(CancellationError()) is CancellationError)
         let error = LoadError(code: .notInCache, message: "No.")
         #expect((LoadError.wrapping(error) as? LoadError)?.underlyingError == nil)
@@ -23,7 +23,7 @@ import Testing
         CodingError.Code.notAnImage, .unsupportedFormat, .unsupportedFeature, .corrupt, .truncated, .tooManyPixels,
         .sideTooLong, .tooManyBytes, .invalidOptions, .encodingFailed, .outOfMemory,
     ])
-    func everyCodingCodeKeepsItsName(code: CodingError.Code) {
+    func `every coding code keeps its name`(code: CodingError.Code) {
         let error = LoadError.wrapping(CodingError(code: code, message: "")) as? LoadError
         #expect(error?.code.description == code.description)
     }
@@ -32,7 +32,7 @@ import Testing
         DownloadError.Code.schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed,
         .addressNotAllowed, .tooSlow, .unacceptableContentType, .refused, .decryptionFailed,
     ])
-    func everyCodeOfADownloadKeepsItsName(code: DownloadError.Code) {
+    func `every code of a download keeps its name`(code: DownloadError.Code) {
         let error = LoadError.wrapping(DownloadError(code: code, message: "")) as? LoadError
         #expect(error?.code.description == code.description)
     }
@@ -41,11 +41,11 @@ import Testing
         (CacheError.Code.diskFull, LoadError.Code.diskFull), (.cacheNotWritable, .cacheNotWritable),
         (.diskFault, .cacheFailed),
     ])
-    func storeErrorsHaveCodesOfTheirOwn(code: CacheError.Code, expected: LoadError.Code) {
+    func `store errors have codes of their own`(code: CacheError.Code, expected: LoadError.Code) {
         #expect(LoadError(storing: CacheError(code: code, message: "")).code == expected)
     }
 
-    @Test func theLocalizedDescriptionIsTheMessage() {
+    @Test func `the localized description is the message`() {
         let error: any Error = LoadError(code: .notInCache, message: "It is not there.")
         #expect((error as? any LocalizedError)?.errorDescription == "It is not there.")
     }

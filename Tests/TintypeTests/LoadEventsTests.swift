@@ -29,7 +29,7 @@ import TintypeTestTraits
         return (progress, ends)
     }
 
-    @Test(arguments: [true, false]) func progressGrowsToTheWholeBody(isLengthKnown: Bool) async throws {
+    @Test(arguments: [true, false]) func `progress grows to the whole body`(isLengthKnown: Bool) async throws {
         let chunks = stride(from: 0, to: self.body.count, by: 10_000).map {
             Array(self.body[$0..<min($0 + 10_000, self.body.count)])
         }
@@ -46,7 +46,7 @@ import TintypeTestTraits
         #expect(progress.allSatisfy { $0.expectedBytes == (isLengthKnown ? Int64(self.body.count) : nil) })
     }
 
-    @Test func aMemoryHitIsExactlyTheEnd() async throws {
+    @Test func `a memory hit is exactly the end`() async throws {
         let loader = self.fixture.makeLoader()
         self.origin.script("/a", .body(self.body))
         let request = ImageRequest(url: self.origin.url("/a"))
@@ -56,7 +56,7 @@ import TintypeTestTraits
         #expect(ends.map(\.source) == [.memory])
     }
 
-    @Test func twoReadersShareOneLoadAndBothSeeItsEnd() async throws {
+    @Test func `two readers share one load and both see its end`() async throws {
         let gate = Gate()
         self.origin.script("/a", .held(by: gate, body: self.body))
         let loader = self.fixture.makeLoader()
@@ -70,7 +70,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/a") == 1)
     }
 
-    @Test func aFailureIsThrownOnceAndThenTheSequenceIsOver() async throws {
+    @Test func `a failure is thrown once and then the sequence is over`() async throws {
         let none = ImageRequest(url: self.origin.url("/none"))
         var iterator = self.fixture.makeLoader().events(for: none).makeAsyncIterator()
         let error = await #expect(throws: LoadError.self) { try await iterator.next() }
@@ -78,7 +78,7 @@ import TintypeTestTraits
         #expect(try await iterator.next() == nil)
     }
 
-    @Test func leavingTheLoopEndsTheLoad() async throws {
+    @Test func `leaving the loop ends the load`() async throws {
         self.origin.script("/a", .pieces([[1, 2, 3], [4]], movedBy: [Gate()]))
         let loader = self.fixture.makeLoader()
         for try await event in loader.events(for: ImageRequest(url: self.origin.url("/a"))) {
@@ -90,7 +90,7 @@ import TintypeTestTraits
         await until { await loader.loadCount == 0 }
     }
 
-    @Test func cancellingTheReaderEndsTheLoad() async throws {
+    @Test func `cancelling the reader ends the load`() async throws {
         self.origin.script("/a", .silence)
         let loader = self.fixture.makeLoader()
         let reader = Task {

@@ -16,7 +16,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func aMemoryHitIsTheSamePixels() async throws {
+    @Test func `a memory hit is the same pixels`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/kodak-3.png"))
         let first = try await loader.image(for: request)
@@ -26,7 +26,7 @@ import TintypeTestTraits
 
     /// The spelling of the URL, and how often a load looks, make no difference.
     @Test(arguments: ["/flower.webp", "/./flower.webp#fragment"], [nil, Resize.fit(width: 50, height: 50)])
-    func aMissCountsAsOneMissAndAHitAsOneHit(path: String, thumbnail: Resize?) async throws {
+    func `a miss counts as one miss and a hit as one hit`(path: String, thumbnail: Resize?) async throws {
         let loader = self.fixture.makeLoader()
         let url = try #require(URL(string: "https://origin.example\(path)"))
         func load() async throws {
@@ -43,7 +43,7 @@ import TintypeTestTraits
 
     /// What the origin is asked about first is read once, when it has answered.
     @Test(arguments: [CachePolicy.neverRevalidate, .revalidate])
-    func bytesOnDiskAreReadOnce(policy: CachePolicy) async throws {
+    func `bytes on disk are read once`(policy: CachePolicy) async throws {
         let loader = self.fixture.makeLoader()
         let url = self.origin.url("/flower.webp")
         _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore]))
@@ -53,7 +53,7 @@ import TintypeTestTraits
         #expect(after.reduce(0, +) - before.reduce(0, +) <= 1)
     }
 
-    @Test func dataIsWhatTheOriginSentAndIsNeverDecoded() async throws {
+    @Test func `data is what the origin sent and is never decoded`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/flower.webp"))
         #expect(try await loader.data(for: request) == Fixtures.data("flower.webp"))
@@ -62,7 +62,7 @@ import TintypeTestTraits
     }
 
     /// 490 to 499 pixels are made of what the codec gives for any of them.
-    @Test func everySizeOfOneSourceSharesOneRequestAndTheDecodesThatAreEqual() async throws {
+    @Test func `every size of one source shares one request and the decodes that are equal`() async throws {
         let (gate, latch) = (Gate(), Latch())
         let coder = CountingCoder(JPEGCoder(), self.fixture.decodes, heldBy: latch)
         let loader = self.fixture.makeLoader {
@@ -93,13 +93,13 @@ import TintypeTestTraits
         (Resize.fit(width: 400, height: 400), 400, 267), (.fill(width: 300, height: 300), 300, 300),
         (.stretch(width: 100, height: 300), 100, 300), (.fit(width: 9_000, height: 9_000), 2_268, 1_512),
     ])
-    func thumbnailsHaveTheirSize(thumbnail: Resize, width: Int, height: Int) async throws {
+    func `thumbnails have their size`(thumbnail: Resize, width: Int, height: Int) async throws {
         let request = ImageRequest(url: self.origin.url("/flower.jpg"), thumbnail: thumbnail)
         let image = try await self.fixture.makeLoader().image(for: request)
         #expect((image.width, image.height) == (width, height))
     }
 
-    @Test func aReloadLoadsAgainAndReplacesWhatIsCached() async throws {
+    @Test func `a reload loads again and replaces what is cached`() async throws {
         let loader = self.fixture.makeLoader()
         var request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.waitForStore])
         _ = try await loader.image(for: request)
@@ -112,7 +112,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.makeLoader().image(for: request).width == 768)
     }
 
-    @Test func aPageInPlaceOfAReloadedPictureLeavesTheCachedOne() async throws {
+    @Test func `a page in place of a reloaded image leaves the cached one`() async throws {
         let url = self.origin.url("/flower.webp")
         let request = ImageRequest(url: url, options: [.waitForStore])
         _ = try await self.fixture.makeLoader().image(for: request)
@@ -124,7 +124,7 @@ import TintypeTestTraits
         #expect(try await loader.response(for: request).source == .disk)
     }
 
-    @Test func cacheOnlyNeverAsksTheOrigin() async throws {
+    @Test func `cache only never asks the origin`() async throws {
         let url = self.origin.url("/kodak-3.png")
         let loader = self.fixture.makeLoader()
         let cacheOnly = ImageRequest(url: url, cachePolicy: .cacheOnly)
@@ -136,7 +136,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/kodak-3.png") == 1)
     }
 
-    @Test func skippedTiersStayEmpty() async throws {
+    @Test func `skipped tiers stay empty`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(
             url: self.origin.url("/kodak-3.png"),
@@ -148,7 +148,7 @@ import TintypeTestTraits
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
-    @Test func keptDataComesWithThePicture() async throws {
+    @Test func `kept data comes with the image`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.keepData])
         for _ in 0..<2 {
@@ -159,7 +159,7 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 1)
     }
 
-    @Test func filesAndDataURLsNeedNoNetworkAndNoDisk() async throws {
+    @Test func `files and data URLs need no network and no disk`() async throws {
         let fixture = try LoaderFixture()
         let loader = fixture.makeLoader()
         let file = ImageRequest(url: Fixtures.url("kodak-3.png"), options: [.waitForStore])
@@ -172,7 +172,7 @@ import TintypeTestTraits
         #expect(fixture.cacheFiles().isEmpty)
     }
 
-    @Test func headerNeedsNoPixels() async throws {
+    @Test func `header needs no pixels`() async throws {
         let loader = self.fixture.makeLoader()
         let header = try await loader.header(for: ImageRequest(url: self.origin.url("/flower.jpg")))
         #expect((header.pixelWidth, header.pixelHeight, header.format) == (2_268, 1_512, .jpeg))

@@ -16,7 +16,7 @@ import TintypeTestTraits
         (0..<count).map { ImageRequest(url: self.origin.url("/\($0)")) }
     }
 
-    @Test(arguments: [1, 3, 50]) func everyRequestIsReportedOnce(concurrency: Int) async throws {
+    @Test(arguments: [1, 3, 50]) func `every request is reported once`(concurrency: Int) async throws {
         let body = try makePNG()
         for index in 0..<20 { self.origin.script("/\(index)", index % 4 == 0 ? .reset : .body(body)) }
         let loader = self.fixture.makeLoader()
@@ -38,12 +38,12 @@ import TintypeTestTraits
         #expect(self.fixture.cacheFiles().count == 15)
     }
 
-    @Test func anEmptyListEndsAtOnce() async throws {
+    @Test func `an empty list ends at once`() async throws {
         let prefetcher = Prefetcher(loader: self.fixture.makeLoader())
         for await _ in prefetcher.prefetch([]) { Issue.record("nothing was asked for") }
     }
 
-    @Test func aPageIsNotStored() async throws {
+    @Test func `a page is not stored`() async throws {
         self.origin.script("/0", .body(Array("<html></html>".utf8)))
         for await progress in Prefetcher(loader: self.fixture.makeLoader()).prefetch(self.requests(1)) {
             #expect(throws: LoadError.self) { try progress.latest.outcome.get() }
@@ -84,7 +84,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func picturesForMemoryAreDecoded() async throws {
+    @Test func `images for memory are decoded`() async throws {
         self.origin.script("/0", .body(try makePNG()))
         let loader = self.fixture.makeLoader()
         for await _ in Prefetcher(loader: loader, destination: .memory).prefetch(self.requests(1)) {}
@@ -127,7 +127,7 @@ import TintypeTestTraits
         #expect(await stream.reduce(0) { count, _ in count + 1 } == 6)
     }
 
-    @Test func aReaderThatLeavesCancelsWhatIsLeft() async throws {
+    @Test func `a reader that leaves cancels what is left`() async throws {
         self.origin.script("/0", .body(try makePNG()))
         self.origin.script("/1", .silence)
         let loader = self.fixture.makeLoader()
@@ -135,7 +135,7 @@ import TintypeTestTraits
         await self.origin.waitForCancellations(for: "/1")
     }
 
-    @Test func twoListsShareTheLimitAndBothEnd() async throws {
+    @Test func `two lists share the limit and both end`() async throws {
         let body = try makePNG()
         for index in 0..<10 { self.origin.script("/\(index)", .body(body)) }
         let prefetcher = Prefetcher(loader: self.fixture.makeLoader(), concurrency: 1)
@@ -146,7 +146,7 @@ import TintypeTestTraits
         #expect((0..<10).allSatisfy { self.origin.requestCount(for: "/\($0)") == 1 })
     }
 
-    @Test func aPausedPrefetcherBeginsNothingUntilItResumes() async throws {
+    @Test func `a paused prefetcher begins nothing until it resumes`() async throws {
         self.origin.script("/0", .body(try makePNG()))
         let prefetcher = Prefetcher(loader: self.fixture.makeLoader())
         prefetcher.pause()
@@ -159,7 +159,7 @@ import TintypeTestTraits
         #expect(await stream.reduce(0) { $0 + $1.completedCount } == 1)
     }
 
-    @Test func cancellingEndsTheStreamsAndTheLoads() async throws {
+    @Test func `cancelling ends the streams and the loads`() async throws {
         for path in ["/0", "/1"] { self.origin.script(path, .silence) }
         let prefetcher = Prefetcher(loader: self.fixture.makeLoader(), concurrency: 1)
         let stream = prefetcher.prefetch(self.requests(2))
@@ -170,7 +170,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/1") == 0)
     }
 
-    @Test func listsEndWithTheirReaderAndThenThePrefetcher() async throws {
+    @Test func `lists end with their reader and then the prefetcher`() async throws {
         self.origin.script("/0", .silence)
         var prefetcher: Prefetcher? = Prefetcher(loader: self.fixture.makeLoader())
         weak let observed = prefetcher
@@ -184,7 +184,7 @@ import TintypeTestTraits
         await until { observed == nil }
     }
 
-    @Test func aLoaderWithoutADiskCantPrefetchToDisk() async throws {
+    @Test func `a loader without a disk cant prefetch to disk`() async throws {
         self.origin.script("/0", .body(try makePNG()))
         let loader = self.fixture.makeLoader { $0.disk = nil }
         for await progress in Prefetcher(loader: loader).prefetch(self.requests(1)) {

@@ -31,7 +31,7 @@ import TintypeTestTraits
         return .pieces([Array(body[..<middle]), Array(body[middle...])], movedBy: [gate])
     }
 
-    @Test func aPictureIsShownBeforeItsLastByte() async throws {
+    @Test func `an image is shown before its last byte`() async throws {
         let gate = Gate()
         self.origin.script("/a", Self.halves(try Self.progressiveJPEG(), gate))
         let request = ImageRequest(url: self.origin.url("/a"), options: [.previews])
@@ -202,14 +202,14 @@ import TintypeTestTraits
         }
     }
 
-    @Test func noPreviewComesUnlessItIsAskedFor() async throws {
+    @Test func `no preview comes unless it is asked for`() async throws {
         self.origin.script("/a", .body(try Self.progressiveJPEG()))
         for try await event in self.makeLoader().events(for: ImageRequest(url: self.origin.url("/a"))) {
             if case .preview = event { Issue.record("no preview was asked for") }
         }
     }
 
-    @Test func damagedBytesAreAnErrorOfTheLoadAndNotOfThePreview() async throws {
+    @Test func `damaged bytes are an error of the load and not of the preview`() async throws {
         let body = try Self.progressiveJPEG()
         self.origin.script("/a", .body(body[..<(body.count / 2)]))
         let request = ImageRequest(url: self.origin.url("/a"), options: [.previews])

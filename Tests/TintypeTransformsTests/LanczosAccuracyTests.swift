@@ -10,7 +10,7 @@ import TintypeTransforms
         .stretch(width: 7, height: 5), .stretch(width: 33, height: 60), .stretch(width: 80, height: 11),
         .fill(width: 31, height: 31), .fill(width: 17, height: 40), .fit(width: 50, height: 50),
     ])
-    func isCloseToTheSlowReference(resize: Resize) throws {
+    func `is close to the slow reference`(resize: Resize) throws {
         var resize = resize
         resize.upscales = true
         for pixels in [
@@ -22,7 +22,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [(0.31, 0.77), (0.5, 0.5), (1, 0.123)])
-    func readsPartsThatBeginWithinAPixel(across: Double, down: Double) throws {
+    func `reads parts that begin within a pixel`(across: Double, down: Double) throws {
         let pixels = try Self.mildNoise(width: 90, height: 70)
         // A picture whose decoder rounded up: what holds content ends within the last pixel.
         let geometry = try ResizeGeometry(.fill(width: 23, height: 29), width: 180, height: 140)
@@ -30,7 +30,7 @@ import TintypeTransforms
         try Self.compare(pixels, geometry)
     }
 
-    @Test func filtersColourWithItsAlpha() throws {
+    @Test func `filters colour with its alpha`() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 60, height: 60) { column, row, channel in
             channel == 3 ? UInt8(min(255, 64 + column * 3)) : UInt8((column * 7 + row * 5 + channel * 40) % 200)
         }

@@ -12,7 +12,7 @@ import TintypeTransforms
     static let sizes = [(32, 25), (17, 13), (7, 5), (33, 3), (60, 47), (6, 40), (50, 4)]
 
     @Test(arguments: Resize.Filter.allCases, LightSpace.allCases)
-    func isCloseToTheReference(filter: Resize.Filter, light: LightSpace) throws {
+    func `is close to the reference`(filter: Resize.Filter, light: LightSpace) throws {
         for format in [PixelFormat.gray8, .rgb8, .rgba8] {
             let pixels = try PixelBuffer.noise(format, width: 33, height: 26)
             for (width, height) in Self.sizes {
@@ -30,7 +30,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Resize.Mode.allCases, [PixelFormat.gray8, .rgb8, .rgba8])
-    func everyModeIsCloseToTheReference(mode: Resize.Mode, format: PixelFormat) throws {
+    func `every mode is close to the reference`(mode: Resize.Mode, format: PixelFormat) throws {
         let pixels = try PixelBuffer.noise(format, width: 41, height: 30)
         for size in [Resize.Size.box(width: 17, height: 23), .width(13), .height(11), .scale(0.37), .scale(1.6)] {
             for gravity in [Gravity.center, .focus(x: 0.9, y: 0.13)] {
@@ -56,7 +56,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
-    func manySamplesAreAddedWithoutLoss(format: PixelFormat, light: LightSpace) throws {
+    func `many samples are added without loss`(format: PixelFormat, light: LightSpace) throws {
         // Weights are small where thousands of samples make one.
         let pixels = try PixelBuffer.noise(format, width: 2, height: 4_000)
         for filter in [Resize.Filter.lanczos3, .bilinear, .box] {
@@ -67,7 +67,9 @@ import TintypeTransforms
         try Self.compare(wide, Resize(width: 3, height: 2, mode: .stretch, light: light), "wide")
     }
 
-    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func onlyBlackAndWhiteIsCloseToo(format: PixelFormat) throws {
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func `only black and white is close too`(
+        format: PixelFormat
+    ) throws {
         // Kernels ring the most here: nothing may be cut on the way.
         var generator = SeededGenerator(seed: 5)
         let pixels = try PixelBuffer.make(format, width: 60, height: 45) { _, _, channel in
@@ -87,7 +89,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Resize.Filter.allCases, LightSpace.allCases)
-    func redThatBecomesTransparentStaysRed(filter: Resize.Filter, light: LightSpace) throws {
+    func `red that becomes transparent stays red`(filter: Resize.Filter, light: LightSpace) throws {
         // What is transparent has another colour, which must not be seen.
         let image = Image(
             pixels: try .make(.rgba8, width: 40, height: 30) { column, row, channel in
@@ -117,7 +119,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func everySampleComesBackFromItsLight() throws {
+    @Test func `every sample comes back from its light`() throws {
         let pixels = try PixelBuffer.make(.gray8, width: 256, height: 2) { column, _, _ in UInt8(column) }
         for height in [1, 4] {
             let resize = Resize(
@@ -133,7 +135,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func linearLightKeepsTheBrightnessOfFineDetail() throws {
+    @Test func `linear light keeps the brightness of fine detail`() throws {
         let lines = Image(pixels: try .make(.gray8, width: 64, height: 64) { _, row, _ in row % 2 == 0 ? 0 : 255 })
         let half = Resize(width: 32, height: 32, filter: .box)
         #expect(try lines.resized(half).pixels.sample(9, 9) == 128)

@@ -6,13 +6,13 @@ import TintypeTransforms
 
 @Suite(.computing) struct ResamplingTests {
     @Test(arguments: [Resize.fit(width: 40, height: 30), .fill(width: 40, height: 30), .stretch(width: 40, height: 30)])
-    func aPictureOfTheSizeIsReturnedAsItIs(resize: Resize) throws {
+    func `an image of the size is returned as it is`(resize: Resize) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 40, height: 30), sourceFormat: .png)
         #expect(try image.resized(resize).pixels === image.pixels)
     }
 
     @Test(arguments: Resize.Filter.allCases, [PixelFormat.gray8, .rgb8, .rgba8])
-    func aConstantPictureStaysConstant(filter: Resize.Filter, format: PixelFormat) throws {
+    func `a constant image stays constant`(filter: Resize.Filter, format: PixelFormat) throws {
         for color in [[0, 0, 0, 0], [255, 255, 255, 255], [10, 128, 200, 255], [250, 3, 77, 128]] as [[UInt8]] {
             let image = Image(pixels: try .make(format, width: 61, height: 47) { color[$2] })
             for (width, height) in [(20, 13), (100, 90), (61, 10), (3, 47)] {
@@ -29,7 +29,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Resize.Filter.allCases.filter { $0 != .nearest }, [PixelFormat.gray8, .rgb8])
-    func aRampKeepsItsMean(filter: Resize.Filter, format: PixelFormat) throws {
+    func `a ramp keeps its mean`(filter: Resize.Filter, format: PixelFormat) throws {
         let ramp = try PixelBuffer.make(format, width: 256, height: 32) { column, _, _ in UInt8(column) }
         for width in [128, 77, 300, 16] {
             let resize = Resize(width: width, height: 20, mode: .stretch, upscales: true, filter: filter)
@@ -40,7 +40,7 @@ import TintypeTransforms
         }
     }
 
-    @Test(arguments: Resize.Filter.allCases) func hiddenColoursDoNotBleed(filter: Resize.Filter) throws {
+    @Test(arguments: Resize.Filter.allCases) func `hidden colours do not bleed`(filter: Resize.Filter) throws {
         let checker = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
             // Red where it is opaque, green where it is transparent.
             let isOpaque = (column + row) % 2 == 0
@@ -59,7 +59,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func halvingACheckerOfAlphaGivesHalfOfIt() throws {
+    @Test func `halving a checker of alpha gives half of it`() throws {
         let checker = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
             channel == 3 ? ((column + row) % 2 == 0 ? 255 : 0) : 200
         }
@@ -73,14 +73,14 @@ import TintypeTransforms
         }
     }
 
-    @Test func nearestTakesPixelsAsTheyAre() throws {
+    @Test func `nearest takes pixels as they are`() throws {
         let pixels = try PixelBuffer.noise(.rgb8, width: 8, height: 6)
         let resize = Resize(width: 24, height: 18, mode: .stretch, upscales: true, filter: .nearest)
         let enlarged = try Image(pixels: pixels).resized(resize).pixels
         #expect(enlarged.largestDifference { pixels.sample($0 / 3, $1 / 3, $2) } == 0)
     }
 
-    @Test func isNotUpsideDownOrMirrored() throws {
+    @Test func `is not upside down or mirrored`() throws {
         let corners = try PixelBuffer.make(.gray8, width: 40, height: 40) { column, row, _ in
             (column < 20 ? 0 : 80) + (row < 20 ? 0 : 160)
         }
@@ -89,7 +89,7 @@ import TintypeTransforms
         #expect(zip(seen, [0, 80, 160, 240]).allSatisfy { abs($0 - $1) <= 2 })
     }
 
-    @Test func keepsWhatIsKnownAboutThePicture() throws {
+    @Test func `keeps what is known about the image`() throws {
         let image = Image(pixels: try .noise(.gray8, width: 8, height: 8), orientation: .left, sourceFormat: .jpeg)
         let resized = try image.resized(.fit(width: 4, height: 4))
         #expect(resized.orientation == .left)

@@ -12,7 +12,7 @@ import TintypeTransforms
     static let sizes = [(40, 30), (230, 170), (600, 450), (600, 10), (20, 400), (300, 200)]
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
-    func aResizeTakesWhatItsFootprintSays(format: PixelFormat, light: LightSpace) throws {
+    func `a resize takes what its footprint says`(format: PixelFormat, light: LightSpace) throws {
         let image = Image(pixels: try .noise(format, width: 300, height: 225))
         // Tables that are made once are no part of it.
         _ = try image.resized(Resize(width: 9, height: 9, light: light))
@@ -37,7 +37,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
-    func rowsTakeWhatIsCountedForThem(format: PixelFormat, light: LightSpace) throws {
+    func `rows take what is counted for them`(format: PixelFormat, light: LightSpace) throws {
         let pixels = try PixelBuffer.noise(format, width: 300, height: 225)
         let resampling = Resampling(light: light)
         for (width, height) in Self.sizes {
@@ -72,13 +72,13 @@ import TintypeTransforms
         }
     }
 
-    @Test func aPictureOfTheSizeTakesNothing() throws {
+    @Test func `an image of the size takes nothing`() throws {
         let image = Image(pixels: try .noise(.rgba8, width: 30, height: 20))
         let footprint = try Resize.fit(width: 40, height: 20).footprint(for: image.pixels.layout)
         #expect(footprint == TransformFootprint(result: image.pixels.layout))
     }
 
-    @Test func aFootprintOfWhatNoMemoryHoldsIsSaidWithoutTakingIt() throws {
+    @Test func `a footprint of what no memory holds is said without taking it`() throws {
         let huge = try PixelLayout(format: .rgba8, width: Int(Int32.max), height: 1)
         for light in LightSpace.allCases {
             let resize = Resize(width: Int(Int32.max), height: 9, mode: .stretch, upscales: true, light: light)

@@ -81,7 +81,10 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     ]
 
     @Test(arguments: Self.gravities, [Resize.Mode.fill, .fillDown])
-    func gravitySaysWhichPartIsKept(_ kept: (gravity: Gravity, left: Double, top: Double), mode: Resize.Mode) throws {
+    func `gravity says which part is kept`(
+        _ kept: (gravity: Gravity, left: Double, top: Double),
+        mode: Resize.Mode
+    ) throws {
         let resize = Resize(width: 20, height: 20, mode: mode, gravity: kept.gravity)
         let geometry = try ResizeGeometry(resize, width: 200, height: 100)
         #expect((geometry.left, geometry.top) == (kept.left, kept.top))
@@ -90,7 +93,9 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect((upright.left, upright.top) == (0, min(max(kept.gravity.y * 200 - 50, 0), 100)))
     }
 
-    @Test(arguments: Orientation.allCases) func aTurnedPictureKeepsThePartThatItShows(orientation: Orientation) throws {
+    @Test(arguments: Orientation.allCases) func `a turned image keeps the part that it shows`(
+        orientation: Orientation
+    ) throws {
         // Each pixel of the upright picture has a value of its own; what is stored is turned back.
         let upright = Image(
             pixels: try .make(.gray8, width: 12, height: 8) { column, row, _ in UInt8(column + 12 * row) }
@@ -118,7 +123,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         (.height(Int(Int32.max), upscales: true), .invalidSize),
         (.fill(width: Int(Int32.max) + 1, height: 1), .invalidSize),
     ])
-    func whatMakesNoSenseIsRefused(resize: Resize, code: TransformError.Code) throws {
+    func `what makes no sense is refused`(resize: Resize, code: TransformError.Code) throws {
         let image = Image(pixels: try .noise(.gray8, width: 20, height: 10))
         for attempt in [{ _ = try image.resized(resize) }, { _ = try resize.footprint(for: image.pixels.layout) }] {
             let error = #expect(throws: TransformError.self) { try attempt() }
@@ -126,7 +131,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test(arguments: Self.sizes) func givesTheSize(of geometry: GeometryCase) throws {
+    @Test(arguments: Self.sizes) func `gives the size`(of geometry: GeometryCase) throws {
         let result = try ResizeGeometry(
             geometry.resize,
             width: geometry.source.width,
@@ -135,7 +140,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect((result.width, result.height) == geometry.result)
     }
 
-    @Test(arguments: Self.sizes) func readsWithinTheSource(of geometry: GeometryCase) throws {
+    @Test(arguments: Self.sizes) func `reads within the source`(of geometry: GeometryCase) throws {
         let (width, height) = geometry.source
         let result = try ResizeGeometry(geometry.resize, width: width, height: height)
         #expect(result.left >= 0)
@@ -147,7 +152,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(abs(2 * result.top + result.sourceHeight - Double(height)) < 1e-9)
     }
 
-    @Test(arguments: [Resize.Mode.fit, .stretch]) func onlyFillCuts(mode: Resize.Mode) throws {
+    @Test(arguments: [Resize.Mode.fit, .stretch]) func `only fill cuts`(mode: Resize.Mode) throws {
         let geometry = try ResizeGeometry(Resize(width: 33, height: 77, mode: mode), width: 200, height: 100)
         #expect(geometry.left == 0)
         #expect(geometry.top == 0)
@@ -155,7 +160,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(geometry.sourceHeight == 100)
     }
 
-    @Test func fillCutsTheSidesThatStandOver() throws {
+    @Test func `fill cuts the sides that stand over`() throws {
         let geometry = try ResizeGeometry(.fill(width: 400, height: 400), width: 640, height: 480)
         #expect(geometry.left == 80)
         #expect(geometry.top == 0)
@@ -164,7 +169,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: Resize.Mode.allCases, [(0, 5), (5, 0), (-1, 5), (5, Int.min), (0, 0)])
-    func aBoxWithoutAreaIsRefused(mode: Resize.Mode, box: (width: Int, height: Int)) {
+    func `a box without area is refused`(mode: Resize.Mode, box: (width: Int, height: Int)) {
         let error = #expect(throws: TransformError.self) {
             try ResizeGeometry(Resize(width: box.width, height: box.height, mode: mode), width: 10, height: 10)
         }
@@ -172,7 +177,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(error?.message.contains("\(box.width)x\(box.height)") == true)
     }
 
-    @Test func scalingMovesThePartAndKeepsTheSize() throws {
+    @Test func `scaling moves the part and keeps the size`() throws {
         let geometry = try ResizeGeometry(.fill(width: 400, height: 400), width: 640, height: 480)
             .scaled(byWidth: 0.25, height: 0.5)
         #expect(geometry.left == 20)
@@ -211,7 +216,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         return all
     }
 
-    @Test func keysDifferForEveryParameter() {
+    @Test func `keys differ for every parameter`() {
         let all = Self.everyResize
         #expect(Set(all.map(\.key)).count == all.count)
     }
@@ -223,12 +228,12 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         (.width(800), "resize(800x,fit,lanczos3)"), (.height(600), "resize(x600,fit,lanczos3)"),
         (Resize(.scale(0.5), light: .linear), "resize(0.5,fit,lanczos3,light=linear)"),
     ])
-    func keysAreStored(resize: Resize, key: String) {
+    func `keys are stored`(resize: Resize, key: String) {
         // They name files of caches, which outlive the program.
         #expect(resize.key == key)
     }
 
-    @Test func descriptionsAreReadAsTheyWereWritten() throws {
+    @Test func `descriptions are read as they were written`() throws {
         let every = Self.everyResize
         let all = stride(from: 0, to: every.count, by: 13).map { every[$0] }
         #expect(try JSONDecoder().decode([Resize].self, from: JSONEncoder().encode(all)) == all)
@@ -243,7 +248,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         (#"{"scale": 0.5, "light": "linear"}"#, Resize(.scale(0.5), light: .linear)),
         (#"{"scale": 2}"#, .scaled(by: 2)), (#"{"scale": 2, "upscales": false}"#, Resize(.scale(2))),
     ])
-    func whatADescriptionLeavesOutHasItsDefault(text: String, resize: Resize) throws {
+    func `what a description leaves out has its default`(text: String, resize: Resize) throws {
         #expect(try JSONDecoder().decode(Resize.self, from: Data(text.utf8)) == resize)
     }
 
@@ -251,7 +256,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         "{}", #"{"width": 8, "scale": 0.5}"#, #"{"width": "8"}"#, #"{"width": 8, "mode": "contain"}"#,
         #"{"width": 8, "filter": "gauss"}"#, #"{"width": 8, "gravity": "up"}"#,
     ])
-    func aDescriptionThatMakesNoSenseIsRefused(text: String) {
+    func `a description that makes no sense is refused`(text: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(Resize.self, from: Data(text.utf8)) }
     }
 }

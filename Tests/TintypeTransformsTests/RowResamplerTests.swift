@@ -6,7 +6,7 @@ import TintypeTransforms
 
 @Suite(.computing) struct RowResamplerTests {
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
-    func rowsGiveWhatTheWholePictureGives(format: PixelFormat, light: LightSpace) throws {
+    func `rows give what the whole image gives`(format: PixelFormat, light: LightSpace) throws {
         let pixels = try PixelBuffer.noise(format, width: 71, height: 58)
         for filter in Resize.Filter.allCases {
             for (width, height) in [(20, 16), (60, 50), (65, 3), (9, 57), (80, 70), (10, 90)] {
@@ -20,7 +20,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func rowsAreReadOnceAndNotBeyondNeed() throws {
+    @Test func `rows are read once and not beyond need`() throws {
         let rows = BufferRows(try .smooth(.gray8, width: 100, height: 1_000))
         let geometry = try ResizeGeometry(.fill(width: 10, height: 10), width: 100, height: 1_000)
         _ = try Image.resampling(rows, geometry, Resampling(filter: .lanczos3))
@@ -48,7 +48,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func hiddenColoursDoNotBleed() throws {
+    @Test func `hidden colours do not bleed`() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
             let isRed = (column + row) % 2 == 0
             return [isRed ? 255 : 0, isRed ? 0 : 255, 0, isRed ? 255 : 0][channel]
@@ -60,7 +60,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func aSourceThatFailsSaysWhy() throws {
+    @Test func `a source that fails says why`() throws {
         let rows = BufferRows(try .smooth(.gray8, width: 10, height: 10), failsAt: 5)
         let geometry = try ResizeGeometry(.fit(width: 5, height: 5), width: 10, height: 10)
         #expect(throws: BufferRows.Failure.self) { try Image.resampling(rows, geometry, Resampling(filter: .lanczos3)) }

@@ -38,7 +38,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     private static let half = (try? Fixtures.data("kodak-3.png")).map { Array($0.prefix($0.count / 2)) } ?? []
 
     @Test(arguments: Self.inputs)
-    func badInputGivesItsOwnErrorAndIsNotCached(input: BadInput) async throws {
+    func `bad input gives its own error and is not cached`(input: BadInput) async throws {
         let fixture = try LoaderFixture()
         let origin = try FaultyOrigin(["/bad": input.response, "/good": .body(try makePNG())])
         let loader = fixture.makeLoader()
@@ -59,7 +59,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(try await loader.image(for: retry).width == 8)
     }
 
-    @Test func anUnreachableHostSaysSo() async throws {
+    @Test func `an unreachable host says so`() async throws {
         let fixture = try LoaderFixture()
         let origin = try FaultyOrigin()
         let url = origin.url("/picture")
@@ -68,7 +68,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(error?.code == .cannotConnect)
     }
 
-    @Test func aBodyOverTheLimitIsNotReceived() async throws {
+    @Test func `a body over the limit is not received`() async throws {
         let fixture = try LoaderFixture()
         let chunks = Array(repeating: Array(repeating: UInt8(0), count: 500), count: 4)
         let origin = try FaultyOrigin(["/picture": .chunked(chunks)])

@@ -55,12 +55,12 @@ import TintypeTestTraits
         return Array(self.origin.requestedPaths.drop { $0 == "/door" })
     }
 
-    @Test func theMostUrgentIsLoadedFirst() async throws {
+    @Test func `the most urgent is loaded first`() async throws {
         let requests = [self.request("/a", .low), self.request("/b"), self.request("/c", .veryHigh)]
         #expect(try await self.order(of: requests, waiting: 3) == ["/c", "/b", "/a"])
     }
 
-    @Test func aCallerThatJoinsMakesTheLoadAsUrgentAsItself() async throws {
+    @Test func `a caller that joins makes the load as urgent as itself`() async throws {
         let requests = [self.request("/a", .low), self.request("/b"), self.request("/a", .high)]
         #expect(try await self.order(of: requests, waiting: 2, changes: 1) == ["/a", "/b"])
     }

@@ -30,7 +30,9 @@ import TintypeTestTraits
         return (cached, end)
     }
 
-    @Test(arguments: [false, true]) func theCachedPictureComesFirstAndThenTheFreshOne(isOnDiskOnly: Bool) async throws {
+    @Test(arguments: [false, true]) func `the cached image comes first and then the fresh one`(
+        isOnDiskOnly: Bool
+    ) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let first = self.fixture.makeLoader()
         _ = try await first.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
@@ -55,7 +57,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 3)
     }
 
-    @Test func withNothingCachedThereIsOnlyTheEnd() async throws {
+    @Test func `with nothing cached there is only the end`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         let events = try await self.collect(self.fixture.makeLoader().events(for: request))
@@ -64,7 +66,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 1)
     }
 
-    @Test func anImageIsTheFinalOne() async throws {
+    @Test func `an image is the final one`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
@@ -74,7 +76,7 @@ import TintypeTestTraits
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
-    @Test func aReloadIsUnconditionalAndPassesCachesOnTheWay() async throws {
+    @Test func `a reload is unconditional and passes caches on the way`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: origin.url))
@@ -83,7 +85,7 @@ import TintypeTestTraits
         #expect(origin.requests.map { $0["Cache-Control"] } == [nil, "no-cache"])
     }
 
-    @Test func aReloadWaitsForTheFetchThatBeganBeforeAndAsksItself() async throws {
+    @Test func `a reload waits for the fetch that began before and asks itself`() async throws {
         let gate = Gate()
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
@@ -102,7 +104,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
-    func whatAReloadBringsReplacesWhatWasAskedForBefore(policy: CachePolicy) async throws {
+    func `what a reload brings replaces what was asked for before`(policy: CachePolicy) async throws {
         let gate = Gate()
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
@@ -131,7 +133,7 @@ import TintypeTestTraits
 
     /// Whatever overlaps with whatever: after the last reload nothing older is served.
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
-    func afterAStormTheNewestPictureIsEverywhere(policy: CachePolicy) async throws {
+    func `after a storm the newest image is everywhere`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
         @Sendable func request(_ index: Int, _ policy: CachePolicy? = nil) -> ImageRequest {

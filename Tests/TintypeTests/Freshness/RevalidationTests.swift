@@ -25,7 +25,7 @@ import TintypeTestTraits
 
     // MARK: Policies
 
-    @Test func whatIsFreshIsServedAndWhatIsStaleIsValidated() async throws {
+    @Test func `what is fresh is served and what is stale is validated`() async throws {
         // The time that a busy machine takes for a response counts towards its age.
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.makeLoader()
@@ -73,7 +73,7 @@ import TintypeTestTraits
             lifetime: 300
         ),
     ])
-    func lifetimesAreWithinTheBoundsOfTheLoader(bounded: Bounded) async throws {
+    func `lifetimes are within the bounds of the loader`(bounded: Bounded) async throws {
         self.scripted.script("/a.png", .body(try makePNG(width: 10), headers: bounded.fields))
         let loader = self.makeLoader { $0.freshnessBounds = bounded.bounds }
         let request = ImageRequest(url: self.scripted.url("/a.png"))
@@ -91,7 +91,7 @@ import TintypeTestTraits
         #expect(self.scripted.requestCount(for: "/a.png") == 2)
     }
 
-    @Test func whatHasChangedReplacesBothTiers() async throws {
+    @Test func `what has changed replaces both tiers`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
@@ -107,7 +107,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
-    func thumbnailsOfOldBytesAreNotServed(policy: CachePolicy) async throws {
+    func `thumbnails of old bytes are not served`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.makeLoader(policy)
         // The height is as before, so the width tells which picture a thumbnail was made of.
@@ -187,7 +187,7 @@ import TintypeTestTraits
         #expect(origin.requests.last?["If-None-Match"] == (areRemoved ? nil : "\"0\""))
     }
 
-    @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
+    @Test(arguments: [true, false]) func `an image in memory alone is validated too`(hasDisk: Bool) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
         let request = ImageRequest(url: origin.url, originalCaching: .memory)
@@ -206,7 +206,7 @@ import TintypeTestTraits
         #expect(try await loader.data(for: request).isEmpty == false)
     }
 
-    @Test func aVariantOnDiskIsValidatedWithoutItsOriginalAndNotEncodedAgain() async throws {
+    @Test func `a variant on disk is validated without its original and not encoded again`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let encodings = DecodeCounter()
         func makeLoader() -> LoaderActor {
@@ -242,7 +242,7 @@ import TintypeTestTraits
         #expect(encodings.count == 2)
     }
 
-    @Test func aThumbnailIsMadeOfAnOriginalInMemoryThatIsStillCurrent() async throws {
+    @Test func `a thumbnail is made of an original in memory that is still current`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { $0.disk = nil }
         _ = try await loader.image(for: ImageRequest(url: origin.url))
@@ -254,7 +254,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    @Test func whatTheDefaultStoredAgainstTheOriginsWishIsNotReused() async throws {
+    @Test func `what the default stored against the origins wish is not reused`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "no-store, max-age=60"], at: self.scripted)
         let loader = self.makeLoader(.neverRevalidate)
         _ = try await loader.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
@@ -264,7 +264,7 @@ import TintypeTestTraits
         #expect(try await self.makeLoader().response(for: request).source == .network)
     }
 
-    @Test func theSameBytesAgainAreNoModification() async throws {
+    @Test func `the same bytes again are no modification`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -276,7 +276,7 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 1)
     }
 
-    @Test func theDefaultNeverAsksAgain() async throws {
+    @Test func `the default never asks again`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "no-store, max-age=0"], at: self.scripted)
         let loader = self.makeLoader(.neverRevalidate)
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
@@ -288,7 +288,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 1)
     }
 
-    @Test func alwaysAsksEachTime() async throws {
+    @Test func `always asks each time`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.makeLoader(.revalidate)
         let request = ImageRequest(url: origin.url)
@@ -301,7 +301,7 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 1)
     }
 
-    @Test func aRequestsPolicyCountsBeforeTheLoaders() async throws {
+    @Test func `a requests policy counts before the loaders`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=0"], at: self.scripted)
         let loader = self.makeLoader(.honorFreshness)
         var request = ImageRequest(url: origin.url, cachePolicy: .neverRevalidate)
@@ -312,7 +312,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    @Test func cacheOnlyServesWhatIsStale() async throws {
+    @Test func `cache only serves what is stale`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: origin.url))
@@ -324,7 +324,7 @@ import TintypeTestTraits
     // MARK: What is stored
 
     @Test(arguments: ["no-store", "max-age=60, no-store"])
-    func noStoreIsKeptNowhere(directives: String) async throws {
+    func `no store is kept nowhere`(directives: String) async throws {
         let origin = RevisingOrigin(["Cache-Control": directives], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
@@ -334,7 +334,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    @Test func noStoreInANewerAnswerEndsTheOldEntry() async throws {
+    @Test func `no store in a newer answer ends the old entry`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=1"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
@@ -345,7 +345,7 @@ import TintypeTestTraits
         #expect(await loader.cache.tiers(holding: request.sourceKey, in: .disk) == .none)
     }
 
-    @Test func aSharedCacheKeepsNothingPrivate() async throws {
+    @Test func `a shared cache keeps nothing private`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "private, max-age=60"], at: self.scripted)
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
         let shared = self.makeLoader { $0.isSharedCache = true }
@@ -355,7 +355,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 3)
     }
 
-    @Test func variantsOfAResourceAreKeptApart() async throws {
+    @Test func `variants of a resource are kept apart`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         origin.vary(on: "Accept-Language")
         func request(_ language: String) -> ImageRequest {
@@ -371,7 +371,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    @Test func credentialsAreNeverShared() async throws {
+    @Test func `credentials are never shared`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader()
         for name in ["Authorization", "Cookie"] {
@@ -387,7 +387,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 4)
     }
 
-    @Test func anEntryOfAnOlderVersionIsValidatedByItsTag() async throws {
+    @Test func `an entry of an older version is validated by its tag`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -402,7 +402,7 @@ import TintypeTestTraits
         #expect(response.metadata.response?.freshness.lifetime == 60)
     }
 
-    @Test func aPageInPlaceOfAStalePictureLeavesTheOldOne() async throws {
+    @Test func `a page in place of a stale image leaves the old one`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=1"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
@@ -416,7 +416,7 @@ import TintypeTestTraits
 
     // MARK: Answers that fit nothing
 
-    @Test func aNotModifiedAboutSomethingElseIsNotBelieved() async throws {
+    @Test func `a not modified about something else is not believed`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -437,7 +437,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 3)
     }
 
-    @Test func aCallersOwnConditionIsAnswered() async throws {
+    @Test func `a callers own condition is answered`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader()
         let conditional = ImageRequest(url: origin.url, headers: ["If-None-Match": "\"0\""])

@@ -25,7 +25,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func aStalePictureIsServedAtOnceAndReplacedBehindIt() async throws {
+    @Test func `a stale image is served at once and replaced behind it`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -50,7 +50,7 @@ import TintypeTestTraits
         #expect(try await loader.image(for: request).width == 11)
     }
 
-    @Test func oneRevalidationRunsForAPicture() async throws {
+    @Test func `one revalidation runs for an image`() async throws {
         let gate = Gate()
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
@@ -66,7 +66,7 @@ import TintypeTestTraits
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
-    @Test func bytesAreRevalidatedBehindTheirReaderToo() async throws {
+    @Test func `bytes are revalidated behind their reader too`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -81,7 +81,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    @Test func aLoaderThatGoesAwayEndsItsRevalidations() async throws {
+    @Test func `a loader that goes away ends its revalidations`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         do {
             let loader = self.makeLoader()
@@ -100,7 +100,7 @@ import TintypeTestTraits
         ScriptedResponse([.send([1]), .fail(.bodyCutShort)]), .failure(.timedOut), .failure(.hostNotFound),
         .failure(.cannotConnect), .failure(.tlsFailed),
     ])
-    func aFailedOriginIsStoodInFor(failure: ScriptedResponse) async throws {
+    func `a failed origin is stood in for`(failure: ScriptedResponse) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-if-error=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
@@ -136,7 +136,7 @@ import TintypeTestTraits
     }
 
     /// RFC 5861 (4): the origin permits it, or does not.
-    @Test(arguments: [true, false]) func aFailedRevalidationIsStoodInForWhereTheOriginPermitsIt(
+    @Test(arguments: [true, false]) func `a failed revalidation is stood in for where the origin permits it`(
         permits: Bool
     ) async throws {
         let origin = RevisingOrigin(
@@ -158,7 +158,7 @@ import TintypeTestTraits
         await #expect(throws: LoadError.self) { try await loader.image(for: request) }
     }
 
-    @Test(arguments: [404, 410, 403]) func anAnswerThatIsNoFailureIsTold(status: Int) async throws {
+    @Test(arguments: [404, 410, 403]) func `an answer that is no failure is told`(status: Int) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-if-error=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)

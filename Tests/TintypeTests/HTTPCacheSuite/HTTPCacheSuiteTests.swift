@@ -16,7 +16,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: Fixtures.corpus != nil, "the corpus is not on this machine"))
-    func requiredTestsPass() async throws {
+    func `required tests pass`() async throws {
         let tests = try #require(try CacheTest.all())
         let runnable = tests.filter { $0.obstacle == nil }
         let runs = runnable.flatMap { test in

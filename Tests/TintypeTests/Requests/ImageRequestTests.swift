@@ -10,7 +10,7 @@ import Testing
         self.url = try #require(URL(string: "https://example.com/a.jpg?b=c#d"))
     }
 
-    @Test func everyParameterOfThePictureIsInItsKey() throws {
+    @Test func `every parameter of the image is in its key`() throws {
         let other = try #require(URL(string: "https://example.com/a.jpg?b=d"))
         let requests = [
             ImageRequest(url: self.url),
@@ -41,16 +41,16 @@ import Testing
     }
 
     @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])
-    func optionsOfTheLoadAreNotInTheKey(options: LoadOptions) {
+    func `options of the load are not in the key`(options: LoadOptions) {
         #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)
     }
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate, .reload, .cacheOnly])
-    func theCachePolicyIsNotInTheKey(policy: CachePolicy) {
+    func `the cache policy is not in the key`(policy: CachePolicy) {
         #expect(ImageRequest(url: self.url, cachePolicy: policy).key == ImageRequest(url: self.url).key)
     }
 
-    @Test func aChangeChangesTheKeysAndNotTheOriginal() {
+    @Test func `a change changes the keys and not the original`() {
         let original = ImageRequest(url: self.url)
         var copy = original
         copy.thumbnail = .fit(width: 1, height: 1)
@@ -106,7 +106,7 @@ import Testing
         #expect(request.uncheckedMemory == [])
     }
 
-    @Test func secretsAreInKeysOnlyAsDigests() throws {
+    @Test func `secrets are in keys only as digests`() throws {
         let url = try #require(URL(string: "https://name:secret@example.com/a.jpg"))
         let request = ImageRequest(url: url, headers: ["Authorization": "Bearer token"])
         for secret in ["name", "secret", "Bearer", "token"] { #expect(!request.key.text.contains(secret)) }
