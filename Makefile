@@ -12,7 +12,7 @@ ATTACK_SECONDS ?= 600
 TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
 
-# Suites without origins, processes and large pictures, and a few with them: for `make smoke`.
+# Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
@@ -32,7 +32,7 @@ help:
 	@echo '               HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
-	@echo '               a thousand pictures loaded in every way by tasks that leave at random;'
+	@echo '               a thousand images loaded in every way by tasks that leave at random;'
 	@echo '               storms of reloads, for 300 s, none of which may leave an older image;'
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'

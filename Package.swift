@@ -108,7 +108,7 @@ let package = Package(
         ),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CTintypePixelKernels", path: "Sources/CLibraries/CTintypePixelKernels"),
-        // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
+        // libwebp decodes a large flat image in one call; this asks between its rows whether to go on.
         .target(
             name: "CTintypeWebPSteps",
             dependencies: ["CTintypeWebP"],

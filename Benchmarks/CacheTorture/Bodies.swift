@@ -4,7 +4,7 @@ import TintypeTestSupport
 
 /// The keys that are stored, and bodies of which each byte can be checked.
 enum Bodies {
-    static let keys = (0..<200).map { CacheKey("https://example.org/picture-\($0).jpg") }
+    static let keys = (0..<200).map { CacheKey("https://example.org/image-\($0).jpg") }
     /// Less than the bodies of all keys, so that some must go.
     static let sizeLimit = 3 << 20
 

@@ -37,9 +37,9 @@ struct Sweep {
 
     init() throws {
         let folder = try TemporaryDirectory(prefix: "tintype-limits")
-        let picture = try Fixtures.data("flower.jpg")
-        let origin = try NginxOrigin(files: ["a.jpg": picture])
-        try folder.write(picture, to: "file.jpg")
+        let image = try Fixtures.data("flower.jpg")
+        let origin = try NginxOrigin(files: ["a.jpg": image])
+        try folder.write(image, to: "file.jpg")
         try folder.write("\(origin.url("/a.jpg"))\n\(origin.url("/missing"))\n".utf8, to: "list")
         self.folder = folder
         self.origin = origin

@@ -104,7 +104,7 @@ struct Attack {
         line("healthy p99 under attack: \(Self.rounded(rise)) times that of calm", rise < Self.allowedRise)
         let honest = ledger.honest
         line(
-            "hostile loads ended: \(ledger.hostileLoads); neighbours: \(honest.pictures) served, \(honest.errors) refused"
+            "hostile loads ended: \(ledger.hostileLoads); neighbours: \(honest.images) served, \(honest.errors) refused"
         )
         // The first calm has seen no attack but the first meeting.
         let first = resources[min(1, resources.count - 1)]

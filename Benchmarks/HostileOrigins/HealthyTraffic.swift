@@ -63,7 +63,7 @@ struct HealthyTraffic: Sendable {
             let image = try await self.loader.image(for: ImageRequest(url: url, thumbnail: Self.thumbnail))
             ledger.add(healthy: .now - start, phase)
             if !Self.isSame(image, photograph.pixels) {
-                ledger.add(fault: "a healthy load got another picture: \(url)")
+                ledger.add(fault: "a healthy load got another image: \(url)")
             }
         } catch is CancellationError {
             // The end of the run.

@@ -9,11 +9,11 @@ final class HostileOrigin: Sendable {
     struct Behaviour: Sendable, Decodable {
         /// How a load of it may end.
         enum Expectation: String, Sendable, Decodable {
-            /// With the picture that the number names.
+            /// With the image that the number names.
             case whole
             /// With an error.
             case error
-            /// With either: what is odd may be forgiven, but never give another picture.
+            /// With either: what is odd may be forgiven, but never give another image.
             case either
         }
 

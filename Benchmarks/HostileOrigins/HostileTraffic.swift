@@ -101,11 +101,11 @@ final class HostileTraffic: Sendable {
             let image = try await self.loader.image(for: behaviour.url(number))
             ledger.addHostileLoad()
             if !Pixels.isHonest(image, number) {
-                ledger.add(fault: "\(behaviour.name): another picture was served")
+                ledger.add(fault: "\(behaviour.name): another image was served")
             } else if behaviour.expectation == .error {
-                ledger.add(fault: "\(behaviour.name): a picture was served where none could be")
+                ledger.add(fault: "\(behaviour.name): an image was served where none could be")
             }
-            return Ending(text: "picture", duration: .now - start)
+            return Ending(text: "image", duration: .now - start)
         } catch let error as LoadError {
             ledger.addHostileLoad()
             if behaviour.expectation == .whole { ledger.add(fault: "\(behaviour.name): \(error)") }
@@ -123,14 +123,14 @@ final class HostileTraffic: Sendable {
         if behaviour.isInTable { await self.loadHonest(behaviour, ledger) }
     }
 
-    /// A load that shares an origin with an attack ends with its own picture or an error.
+    /// A load that shares an origin with an attack ends with its own image or an error.
     private func loadHonest(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async {
         let number = self.next.add(1, ordering: .relaxed).oldValue
         do {
             let image = try await self.loader.image(for: behaviour.honestURL(number))
             ledger.addHonest(wasServed: true)
             if !Pixels.isHonest(image, number) {
-                ledger.add(fault: "\(behaviour.name): a neighbour got another picture")
+                ledger.add(fault: "\(behaviour.name): a neighbour got another image")
             }
         } catch is LoadError {
             ledger.addHonest(wasServed: false)

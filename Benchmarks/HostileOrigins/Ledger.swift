@@ -16,7 +16,7 @@ final class Ledger: Sendable {
         var attack: [Duration] = []
         var faults: [String: Int] = [:]
         var hostileLoads = 0
-        var honestPictures = 0
+        var honestImages = 0
         var honestErrors = 0
     }
 
@@ -44,13 +44,13 @@ final class Ledger: Sendable {
     /// An honest answer asked for at a hostile origin.
     func addHonest(wasServed: Bool) {
         self.state.withLock { state in
-            if wasServed { state.honestPictures += 1 } else { state.honestErrors += 1 }
+            if wasServed { state.honestImages += 1 } else { state.honestErrors += 1 }
         }
     }
 
     var faults: [String: Int] { self.state.withLock { $0.faults } }
     var hostileLoads: Int { self.state.withLock { $0.hostileLoads } }
-    var honest: (pictures: Int, errors: Int) { self.state.withLock { ($0.honestPictures, $0.honestErrors) } }
+    var honest: (images: Int, errors: Int) { self.state.withLock { ($0.honestImages, $0.honestErrors) } }
 
     /// The healthy loads' times, sorted.
     var healthy: (calm: [Duration], attack: [Duration]) {

@@ -1,6 +1,6 @@
 import Tintype
 
-/// Compares pictures.
+/// Compares images.
 enum Pixels {
     /// The samples of all rows, without padding.
     static func bytes(of image: Image) -> [UInt8] {
@@ -14,7 +14,7 @@ enum Pixels {
         }
     }
 
-    /// Whether a picture is what the hostile origin honestly answers to `number`.
+    /// Whether an image is what the hostile origin honestly answers to `number`.
     static func isHonest(_ image: Image, _ number: Int) -> Bool {
         guard image.width == 16, image.height == 16 else { return false }
         let color = [UInt8(number >> 16 & 0xFF), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)]

@@ -1,7 +1,7 @@
 """What no HTTP/2 origin should do, as a table: each event at each moment of an answer, with and without a length.
 
-A body is a picture and then bytes that every decoder skips, so that a cut body decodes as well as a whole one. A body
-that is never completed begins with the poisoned picture: a load that is shown it took a cut or joined body for whole.
+A body is an image and then bytes that every decoder skips, so that a cut body decodes as well as a whole one. A body
+that is never completed begins with the poisoned image: a load that is shown it took a cut or joined body for whole.
 """
 
 import struct

@@ -4,7 +4,7 @@
 
 Listens on several addresses of the loopback range, writes what it can do and where to FOLDER/origin.json, and
 serves until it is ended. Each behaviour has a path of its own, /NAME/NUMBER. The honest answer to
-NUMBER is a picture of 16x16 pixels whose colour is NUMBER; what a loader must never show is a magenta one of 7x7.
+NUMBER is an image of 16x16 pixels whose colour is NUMBER; what a loader must never show is a magenta one of 7x7.
 /honest/NUMBER always gets the honest answer, on the same connections as the rest.
 """
 
@@ -36,7 +36,7 @@ SEND_TIMEOUT = 600
 FLOOD_BLOCK = 64 << 10
 
 
-# Pictures
+# Images
 
 
 def png(width, height, color):
@@ -143,7 +143,7 @@ def chunk(data, extension=b""):
 CHUNKED = [("Transfer-Encoding", "chunked")]
 POISONED_ANSWER = answer(POISON)
 
-# name -> (function, expectation). "whole": the honest picture; "error": a refusal; "either".
+# name -> (function, expectation). "whole": the honest image; "error": a refusal; "either".
 PLAIN = {}
 HTTP2 = {}
 
@@ -594,7 +594,7 @@ def lie_media_type(c, n):
 
 
 @plain("error")
-def lie_picture_damaged(c, n):
+def lie_image_damaged(c, n):
     c.send(answer(honest(n)[:60] + b"\xff" * 60))
 
 

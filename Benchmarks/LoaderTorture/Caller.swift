@@ -16,15 +16,15 @@ struct Caller: Sendable {
         let call: Call
         let number: Int
         let request: ImageRequest
-        let encoding: PictureEncoding
-        /// The pictures that it may give.
+        let encoding: OutputEncoding
+        /// The images that it may give.
         let answers: Set<Int>
         /// Whether an error is an answer.
         let mayFail: Bool
     }
 
     let loader: LoaderActor
-    let pictures: Pictures
+    let images: Images
     let ledger: Ledger
     let seed: UInt64
 
@@ -88,8 +88,8 @@ struct Caller: Sendable {
             request.alternatives = [ImageRequest(url: MemoryOrigin.url(other), thumbnail: request.thumbnail)]
         }
         if Int.random(in: 0..<8, using: &random) == 0 {
-            answers.insert(Pictures.fallback)
-            request.fallback = self.pictures.fallbackImage
+            answers.insert(Images.fallback)
+            request.fallback = self.images.fallbackImage
         }
         let call = Call.allCases.randomElement(using: &random) ?? .image
         // Else hardly any load would end.
@@ -100,11 +100,11 @@ struct Caller: Sendable {
             request: request,
             encoding: Self.encodings[number % Self.encodings.count],
             answers: answers,
-            mayFail: Pictures.conduct(of: number) != .healthy || request.cachePolicy == .cacheOnly
+            mayFail: Images.conduct(of: number) != .healthy || request.cachePolicy == .cacheOnly
         )
     }
 
-    private static let encodings: [PictureEncoding] = [.jpeg(), .webp(quality: 75), .png, .gif]
+    private static let encodings: [OutputEncoding] = [.jpeg(), .webp(quality: 75), .png, .gif]
     private static let options: [LoadOptions] = [
         .previews, .keepPreviews, .keepData, .waitForStore, .firstFrameOnly, .preloadAllFrames, .retryFailed,
         .finishDownload, .allowTruncated, .keepColorProfile,
@@ -122,9 +122,9 @@ struct Caller: Sendable {
         if Int.random(in: 0..<4, using: &random) == 0 { request.headers["Accept-Language"] = "de" }
     }
 
-    /// Half of the calls are for a dozen pictures, so that loads meet.
+    /// Half of the calls are for a dozen images, so that loads meet.
     private func drawNumber(_ random: inout SeededGenerator) -> Int {
-        Int.random(in: 0..<(Bool.random(using: &random) ? 12 : Pictures.count), using: &random)
+        Int.random(in: 0..<(Bool.random(using: &random) ? 12 : Images.count), using: &random)
     }
 
     private func perform(_ job: Job) async throws {
@@ -147,13 +147,13 @@ struct Caller: Sendable {
         case .frames: try await self.readFrames(job)
         case .header: _ = try await loader.header(for: request)
         case .fromData:
-            let body = self.pictures.body(job.number, version: 0)
+            let body = self.images.body(job.number, version: 0)
             self.check(try await loader.image(from: body, thumbnail: request.thumbnail), job)
         case .store:
-            let body = self.ledger.heldBytes.lend(self.pictures.body(job.number, version: 1))
+            let body = self.ledger.heldBytes.lend(self.images.body(job.number, version: 1))
             try await loader.store(body, for: ImageRequest(url: request.url), headers: ["Cache-Control": "max-age=1"])
         case .storeImage:
-            let image = try Pictures.image(job.number, version: 1)
+            let image = try Images.image(job.number, version: 1)
             try await loader.store(image, for: ImageRequest(url: request.url))
         case .remove: try await loader.remove(request)
         case .contains: _ = await loader.contains(request)
@@ -171,7 +171,7 @@ struct Caller: Sendable {
     /// Loads into a target in place of a load that has just begun.
     private func show(_ job: Job) async throws {
         let target = Screen()
-        let other = ImageRequest(url: MemoryOrigin.url((job.number + 1) % Pictures.count))
+        let other = ImageRequest(url: MemoryOrigin.url((job.number + 1) % Images.count))
         self.loader.load(other, into: target)
         let response = try await self.loader.load(job.request, into: target).response
         self.check(response.image, job)
@@ -193,7 +193,7 @@ struct Caller: Sendable {
 
     private func prefetch(_ job: Job) async {
         let prefetcher = Prefetcher(loader: self.loader, concurrency: 2)
-        let requests = (0..<4).map { ImageRequest(url: MemoryOrigin.url((job.number + $0) % Pictures.count)) }
+        let requests = (0..<4).map { ImageRequest(url: MemoryOrigin.url((job.number + $0) % Images.count)) }
         for await _ in prefetcher.prefetch(requests) where Task.isCancelled { break }
     }
 
@@ -209,24 +209,24 @@ struct Caller: Sendable {
 
     private func check(_ image: Image, _ job: Job) {
         self.watch(image)
-        let number = Pictures.number(of: image)
-        guard job.answers.contains(number) else { return self.fault("gave picture \(number)", job) }
-        guard job.request.thumbnail == nil, number < Pictures.count else { return }
-        if (image.width, image.height) != Pictures.size(of: number) {
-            self.fault("gave \(image.width) x \(image.height) pixels of picture \(number)", job)
+        let number = Images.number(of: image)
+        guard job.answers.contains(number) else { return self.fault("gave image \(number)", job) }
+        guard job.request.thumbnail == nil, number < Images.count else { return }
+        if (image.width, image.height) != Images.size(of: number) {
+            self.fault("gave \(image.width) x \(image.height) pixels of image \(number)", job)
         }
     }
 
     private func check(_ data: Data, _ job: Job) {
-        let number = self.pictures.number(of: data)
+        let number = self.images.number(of: data)
         if !(number.map { job.answers.contains($0) } ?? false) {
-            self.fault("gave \(data.count) bytes of picture \(number.map { "\($0)" } ?? "unknown")", job)
+            self.fault("gave \(data.count) bytes of image \(number.map { "\($0)" } ?? "unknown")", job)
         }
     }
 
     private func watch(_ image: Image) {
         // Those that the program holds stay.
-        if image.pixels !== self.pictures.fallbackImage.pixels { self.ledger.watch(image.pixels, "pixel buffers") }
+        if image.pixels !== self.images.fallbackImage.pixels { self.ledger.watch(image.pixels, "pixel buffers") }
     }
 
     private func fault(_ text: String, _ job: Job) {
@@ -245,5 +245,5 @@ private actor Screen: ImageTarget {
 
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
 
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+    func setImage(_ image: TargetImage, for key: TargetKey) { self.shown = image.image }
 }

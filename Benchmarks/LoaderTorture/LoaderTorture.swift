@@ -1,7 +1,7 @@
 import Foundation
 import TintypeTestSupport
 
-/// Two hundred tasks that load a thousand pictures in every way there is, and leave at random; then storms of reloads.
+/// Two hundred tasks that load a thousand images in every way there is, and leave at random; then storms of reloads.
 ///
 ///     LoaderTorture [SECONDS [SEED]]          default 60 seconds, and a seed that is drawn and printed
 ///     LoaderTorture order [SECONDS [SEED]]    only the storms of reloads; default 300 seconds
@@ -28,11 +28,11 @@ enum LoaderTorture {
         defer { watchdog.cancel() }
         do {
             guard !isOrderOnly else { Self.end(try await Self.order(orderSeconds, seed)) }
-            Self.say("loader: \(Round.taskCount) tasks, \(Pictures.count) pictures, \(seconds) s, seed \(seed)")
-            let pictures = try await Pictures()
-            let hasBegunWell = try await Self.round(pictures, seconds: min(5, seconds), seed: ~seed)
+            Self.say("loader: \(Round.taskCount) tasks, \(Images.count) images, \(seconds) s, seed \(seed)")
+            let images = try await Images()
+            let hasBegunWell = try await Self.round(images, seconds: min(5, seconds), seed: ~seed)
             let before = try Holdings.now()
-            let hasPassed = try await Self.round(pictures, seconds: seconds, seed: seed)
+            let hasPassed = try await Self.round(images, seconds: seconds, seed: seed)
             let isClean = await before.areBack()
             let isInOrder = try await Self.order(orderSeconds, seed)
             Self.end(hasBegunWell && hasPassed && isClean && isInOrder)
@@ -57,8 +57,8 @@ enum LoaderTorture {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 
-    private static func round(_ pictures: Pictures, seconds: Double, seed: UInt64) async throws -> Bool {
-        let ledger = try await Round(pictures, seed: seed).run(seconds: seconds)
+    private static func round(_ images: Images, seconds: Double, seed: UInt64) async throws -> Bool {
+        let ledger = try await Round(images, seed: seed).run(seconds: seconds)
         // Lanes let go of what they had on threads of their own.
         await until(within: .seconds(20)) { ledger.remains.isEmpty }
         for fault in ledger.faults + ledger.remains { Self.say("  wrong: \(fault)") }

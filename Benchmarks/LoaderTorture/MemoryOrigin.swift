@@ -4,21 +4,21 @@ import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// Serves the pictures out of memory: some slowly, some in pieces, some changing, some never.
+/// Serves the images out of memory: some slowly, some in pieces, some changing, some never.
 ///
 /// It lends each body as memory of its own, and counts how much of it anything still holds.
 final class MemoryOrigin: ImageFetching {
     private struct State {
         var random: SeededGenerator
-        var requestCounts = [Int](repeating: 0, count: Pictures.count)
+        var requestCounts = [Int](repeating: 0, count: Images.count)
     }
 
-    private let pictures: Pictures
+    private let images: Images
     private let state: Locked<State>
     let heldBytes = HeldBytes()
 
-    init(_ pictures: Pictures, seed: UInt64) {
-        self.pictures = pictures
+    init(_ images: Images, seed: UInt64) {
+        self.images = images
         self.state = Locked(State(random: SeededGenerator(seed: seed)))
     }
 
@@ -28,7 +28,7 @@ final class MemoryOrigin: ImageFetching {
 
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
         guard let number = Int(request.url.lastPathComponent) else {
-            throw DownloadError(code: .invalidURL, message: "No picture has this URL.", url: request.url)
+            throw DownloadError(code: .invalidURL, message: "No image has this URL.", url: request.url)
         }
         let (turn, delay, lifetime) = self.state.withLock { state in
             state.requestCounts[number] += 1
@@ -45,23 +45,23 @@ final class MemoryOrigin: ImageFetching {
         for _ in 20..<max(20, delay) { await Task.yield() }
         try Task.checkCancellation()
 
-        // Every fifth picture becomes another one with every third request.
+        // Every fifth image becomes another one with every third request.
         let version = number.isMultiple(of: 5) ? turn / 3 % 2 : 0
         let tag = "\"\(number)-\(version)\""
         var headers: HeaderFields = ["ETag": tag, "Cache-Control": lifetime]
         if number.isMultiple(of: 3) { headers["Vary"] = "Accept-Language" }
-        switch Pictures.conduct(of: number) {
+        switch Images.conduct(of: number) {
         case .missing: return self.answer(Data("none".utf8), request, 404, headers)
         case .broken: throw DownloadError(code: .connectionLost, message: "The line is cut.", url: request.url)
-        case .page: return self.answer(Pictures.page(number), request, 200, [:])
+        case .page: return self.answer(Images.page(number), request, 200, [:])
         case .flaky where turn.isMultiple(of: 2): return self.answer(Data("busy".utf8), request, 503, headers)
         case .healthy, .truncated, .flaky: break
         }
         if request.headers["If-None-Match"] == tag, request.acceptableStatusCodes?.contains(304) ?? false {
             return DownloadResponse(body: Data(), url: request.url, status: 304, headers: headers)
         }
-        var body = self.pictures.body(number, version: version)
-        if Pictures.conduct(of: number) == .truncated { body = Pictures.truncated(body) }
+        var body = self.images.body(number, version: version)
+        if Images.conduct(of: number) == .truncated { body = Images.truncated(body) }
         try await self.show(body, to: observer)
         return self.answer(body, request, 200, headers)
     }

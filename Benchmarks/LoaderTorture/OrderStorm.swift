@@ -144,7 +144,7 @@ struct OrderStorm {
         let request = self.makeRequest(&random)
         let call = Call.allCases.randomElement(using: &random) ?? .data
         let caching = Self.drawUse(&random)
-        let encoding = [PictureEncoding.png, .jpeg()].randomElement(using: &random) ?? .png
+        let encoding = [OutputEncoding.png, .jpeg()].randomElement(using: &random) ?? .png
         let name = Self.name(of: request)
         let floor = self.state.locked.withLock { $0.floors[name, default: 0] }
         let task = Task {
@@ -210,7 +210,7 @@ struct OrderStorm {
     private func perform(
         _ call: Call,
         _ request: ImageRequest,
-        _ encoding: PictureEncoding,
+        _ encoding: OutputEncoding,
         _ caching: CacheUse
     ) async throws -> Found {
         var found = Found()

@@ -8,15 +8,15 @@ struct Round {
     /// The calls of a minute, at least.
     private static let callCount = 10_000
 
-    private let pictures: Pictures
+    private let images: Images
     private let origin: MemoryOrigin
     private let ledger: Ledger
     private let seed: UInt64
 
-    init(_ pictures: Pictures, seed: UInt64) {
-        self.pictures = pictures
+    init(_ images: Images, seed: UInt64) {
+        self.images = images
         self.seed = seed
-        self.origin = MemoryOrigin(pictures, seed: seed)
+        self.origin = MemoryOrigin(images, seed: seed)
         self.ledger = Ledger(self.origin.heldBytes)
     }
 
@@ -30,7 +30,7 @@ struct Round {
             for index in 0..<Self.taskCount {
                 let caller = Caller(
                     loader: loader,
-                    pictures: self.pictures,
+                    images: self.images,
                     ledger: self.ledger,
                     seed: self.seed &* 1_000 &+ UInt64(index)
                 )
@@ -90,7 +90,7 @@ struct Round {
 extension LoaderStatistics {
     func loads(of product: LoadActivity.Product) -> Loads {
         switch product {
-        case .picture: self.pictures
+        case .image: self.images
         case .bytes: self.bytes
         case .encoded: self.encoded
         }

@@ -10,7 +10,7 @@ enum TintypeBenchmarks {
         + Decoding.benchmarks + JPEGShortcuts.benchmarks
         + Previews.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Lossless.benchmarks + Resizing.benchmarks
-        + Thumbnails.benchmarks + SharedSizes.benchmarks + IdleLanes.benchmarks + LargePictures.benchmarks
+        + Thumbnails.benchmarks + SharedSizes.benchmarks + IdleLanes.benchmarks + LargeImages.benchmarks
         + Geometry.benchmarks + PixelOperations.benchmarks
         + Bombs.benchmarks
 

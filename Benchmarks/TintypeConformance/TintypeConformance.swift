@@ -5,17 +5,17 @@ import TintypeConformanceSupport
 @main
 struct TintypeConformance {
     static func main() throws {
-        guard !Corpus.pictures.isEmpty else {
+        guard !Corpus.images.isEmpty else {
             print("The corpus is not on this machine, nor in the repository; set TINTYPE_CORPUS to its folder.")
             exit(1)
         }
         let check = ConformanceCheck()
         var table = ConformanceTable()
-        for picture in Corpus.pictures { table.add(picture, try check.judge(picture)) }
+        for image in Corpus.images { table.add(image, try check.judge(image)) }
         print(table.text)
         var lossless = LosslessCheck()
-        for picture in Corpus.pictures where picture.format == "jpeg" {
-            for fault in try lossless.faults(of: picture.data) { print("lossless \(picture.path): \(fault)") }
+        for image in Corpus.images where image.format == "jpeg" {
+            for fault in try lossless.faults(of: image.data) { print("lossless \(image.path): \(fault)") }
         }
         let refused = lossless.refused.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
         print(

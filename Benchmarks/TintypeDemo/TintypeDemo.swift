@@ -4,7 +4,7 @@ import TintypeTestSupport
 
 /// Loads real photographs over HTTP from an embedded origin: cold, warm from disk, and from memory.
 ///
-/// Prints the table of times and shows the first picture in the terminal.
+/// Prints the table of times and shows the first image in the terminal.
 @main
 struct TintypeDemo {
     private static let photographs = ["flower.jpg", "kodak-3.png", "flower.webp"]
@@ -35,7 +35,7 @@ struct TintypeDemo {
         print("Medians of \(Self.roundCount) rounds; in memory each time is the mean of \(Self.hitCount) calls.")
         let askedCount = Self.photographs.reduce(0) { $0 + origin.requestCount(for: "/\($1)") }
         print("The origin was asked \(askedCount) times, \(askedCount / Self.roundCount) in a round.\n")
-        print(TerminalPicture(rounds[0][0].images[0], columns: 60).text)
+        print(TerminalImage(rounds[0][0].images[0], columns: 60).text)
     }
 
     private static func responses() throws -> [String: FaultyResponse] {

@@ -15,7 +15,7 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
         let decoder = try? coder.makeIncrementalDecoder(for: .gif, options: options)
         let pieces = decoder.flatMap { try? decodePieces(data, with: $0) }
         guard let whole, let pieces else { continue }
-        precondition(checksum(whole) == checksum(pieces), "pieces give another picture")
+        precondition(checksum(whole) == checksum(pieces), "pieces give another image")
     }
     return 0
 }

@@ -58,7 +58,7 @@ private func compare(_ library: PixelBuffer, _ own: PixelBuffer, _ file: Data, _
     var differing = differences(library, own)
     var interruptionCount = interruptions(of: file)
     while !differing.isEmpty {
-        precondition(interruptionCount > 0, "it is another picture, at \(differing[0])")
+        precondition(interruptionCount > 0, "it is another image, at \(differing[0])")
         interruptionCount -= 1
         // The unit with most of them; colour that is interpolated reaches over its edges.
         let units = Dictionary(grouping: differing) { Place(column: $0.column / unit.width, row: $0.row / unit.height) }

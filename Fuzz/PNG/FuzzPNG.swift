@@ -12,9 +12,9 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
         options.color = .ignore
         let whole = decode(data, options)
         let rows = decodeRows(data, options)
-        precondition(rows == nil || rows == whole, "row by row it is another picture")
+        precondition(rows == nil || rows == whole, "row by row it is another image")
         let pieces = decodePieces(data, options)
-        precondition(data.count < 8 || pieces == whole, "in pieces it is another picture")
+        precondition(data.count < 8 || pieces == whole, "in pieces it is another image")
         decodeFrames(data, options)
     }
     return 0

@@ -10,7 +10,7 @@ import TintypeRendering
 enum Kind: String, CaseIterable {
     /// Its header is read.
     case header
-    /// The picture, or the first frame.
+    /// The image, or the first frame.
     case still
     /// A thumbnail of 256 pixels, as the loader makes it.
     case thumbnail
@@ -153,7 +153,7 @@ struct Measurer {
             _ = try plan.decode()
         case .frames:
             counted = decoder.byteCount(
-                for: decoder.header.animation.frameCount > 1 ? .frame : .picture,
+                for: decoder.header.animation.frameCount > 1 ? .frame : .image,
                 options: options
             )
             let source = FrameSource(

@@ -102,7 +102,7 @@ enum PNGFiles: FileGenerator {
             self.chunk("IHDR", header.bytes)
             let frames = self.recipe["frames"]
             let declared = self.recipe["declaredFrames"] > 0 ? self.recipe["declaredFrames"] : frames
-            // The control chunk before the picture's own, or after it, or no picture of its own.
+            // The control chunk before the image's own, or after it, or no image of its own.
             let isAnimated = frames > 0
             if isAnimated, self.recipe["order"] == 1 { self.frameControl(isFirst: true) }
             if isAnimated {
@@ -115,7 +115,7 @@ enum PNGFiles: FileGenerator {
             if self.recipe["segmentsBehind"] == 0 { self.floods() }
             self.palette()
             if isAnimated, self.recipe["order"] == 0 { self.frameControl(isFirst: true) }
-            self.split("IDAT", self.picture(width: self.width, height: self.height), prefix: false)
+            self.split("IDAT", self.image(width: self.width, height: self.height), prefix: false)
             for _ in 0..<self.recipe["emptyChunks"] where self.out.count < fileLimit { self.chunk("IDAT", []) }
             if self.recipe["segmentsBehind"] == 1 { self.floods() }
             if isAnimated { self.frames() }
@@ -224,7 +224,7 @@ enum PNGFiles: FileGenerator {
             }
         }
 
-        private func picture(width: Int, height: Int) -> [UInt8] {
+        private func image(width: Int, height: Int) -> [UInt8] {
             var stream = DeflateWriter()
             let room = max(0, fileLimit - self.out.count - 100)
             if self.recipe["emptyBlocks"] > 0 {
@@ -287,7 +287,7 @@ enum PNGFiles: FileGenerator {
 
         private func frames() {
             let size = self.frameSize
-            let data = self.picture(width: size.width, height: size.height)
+            let data = self.image(width: size.width, height: size.height)
             for index in 0..<self.recipe["frames"] where self.out.count < fileLimit {
                 if index > 0 || self.recipe["order"] == 2 { self.frameControl(isFirst: false) }
                 guard index > 0 || self.recipe["order"] == 2 else { continue }

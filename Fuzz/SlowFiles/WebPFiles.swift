@@ -9,7 +9,7 @@ enum WebPFiles: FileGenerator {
 
     static let genes: [Gene] =
         [
-            .logarithmic("pixels", 1...120_000_000), .linear("aspect", -12...12), .linear("picture", 0...3),
+            .logarithmic("pixels", 1...120_000_000), .linear("aspect", -12...12), .linear("image", 0...3),
             // Lossy.
             .linear("filterLevel", 0...63), .linear("sharpness", 0...7), .linear("simpleFilter", 0...1),
             .linear("partitions", 0...3), .linear("quantizer", 0...127), .linear("fill", 0...110),
@@ -31,30 +31,30 @@ enum WebPFiles: FileGenerator {
         ] + ProfileFiles.genes
 
     static let seeds: [[String: Int]] = [
-        ["pixels": 100_000_000, "picture": 0, "filterLevel": 63, "fill": 100],
+        ["pixels": 100_000_000, "image": 0, "filterLevel": 63, "fill": 100],
         [
-            "pixels": 60_000_000, "picture": 0, "filterLevel": 63, "fill": 100, "alpha": 2, "alphaFilter": 3,
+            "pixels": 60_000_000, "image": 0, "filterLevel": 63, "fill": 100, "alpha": 2, "alphaFilter": 3,
             "extended": 1,
         ],
-        ["pixels": 3_000_000, "picture": 0, "filterLevel": 20, "noise": 1, "noiseBytes": 900_000],
-        ["pixels": 100_000_000, "picture": 1],
-        ["pixels": 100_000_000, "picture": 1, "predictor": 12, "colorTransform": 1, "subtractGreen": 1, "tileBits": 2],
-        ["pixels": 100_000_000, "picture": 1, "colorIndexing": 2],
-        ["pixels": 100_000_000, "picture": 1, "symbols": 2, "cacheBits": 11],
-        ["pixels": 4_000_000, "picture": 1, "symbols": 1, "codeBytes": 900_000, "predictor": 14, "tileBits": 2],
-        ["pixels": 1_100_000, "picture": 1, "groups": 60_000, "groupBits": 2, "cacheBits": 11],
-        ["pixels": 4_000_000, "picture": 2, "quality": 60, "texture": 2],
-        ["pixels": 2_000_000, "picture": 3, "texture": 1],
-        ["pixels": 100_000_000, "picture": 1, "frames": 20, "frameWidth": 100, "frameHeight": 100, "alpha": 1],
-        ["pixels": 80_000_000, "picture": 1, "frames": 10_000, "disposal": 1, "alpha": 1],
+        ["pixels": 3_000_000, "image": 0, "filterLevel": 20, "noise": 1, "noiseBytes": 900_000],
+        ["pixels": 100_000_000, "image": 1],
+        ["pixels": 100_000_000, "image": 1, "predictor": 12, "colorTransform": 1, "subtractGreen": 1, "tileBits": 2],
+        ["pixels": 100_000_000, "image": 1, "colorIndexing": 2],
+        ["pixels": 100_000_000, "image": 1, "symbols": 2, "cacheBits": 11],
+        ["pixels": 4_000_000, "image": 1, "symbols": 1, "codeBytes": 900_000, "predictor": 14, "tileBits": 2],
+        ["pixels": 1_100_000, "image": 1, "groups": 60_000, "groupBits": 2, "cacheBits": 11],
+        ["pixels": 4_000_000, "image": 2, "quality": 60, "texture": 2],
+        ["pixels": 2_000_000, "image": 3, "texture": 1],
+        ["pixels": 100_000_000, "image": 1, "frames": 20, "frameWidth": 100, "frameHeight": 100, "alpha": 1],
+        ["pixels": 80_000_000, "image": 1, "frames": 10_000, "disposal": 1, "alpha": 1],
         [
-            "pixels": 25_000_000, "picture": 0, "fill": 100, "frames": 10, "frameWidth": 100, "frameHeight": 100,
+            "pixels": 25_000_000, "image": 0, "fill": 100, "frames": 10, "frameWidth": 100, "frameHeight": 100,
             "alpha": 2, "disposal": 2,
         ],
-        ["pixels": 100, "picture": 1, "frames": 30_000, "alpha": 1],
-        ["pixels": 10_000, "picture": 1, "extended": 1, "segments": 80_000],
-        ["pixels": 1_000_000, "picture": 1, "extended": 1, "profileKind": 3, "profileBytes": 900_000],
-        ["pixels": 1_000_000, "picture": 1, "extended": 1, "profileKind": 2, "profileBytes": 900_000],
+        ["pixels": 100, "image": 1, "frames": 30_000, "alpha": 1],
+        ["pixels": 10_000, "image": 1, "extended": 1, "segments": 80_000],
+        ["pixels": 1_000_000, "image": 1, "extended": 1, "profileKind": 3, "profileBytes": 900_000],
+        ["pixels": 1_000_000, "image": 1, "extended": 1, "profileKind": 2, "profileBytes": 900_000],
     ]
 
     static func file(_ recipe: Recipe) -> [UInt8] { Writer(recipe).file() }
@@ -69,7 +69,7 @@ enum WebPFiles: FileGenerator {
         func file() -> [UInt8] {
             self.out.append("RIFF\0\0\0\0WEBP")
             let profile = ProfileFiles.profile(self.recipe, limit: 900_000)
-            let isLossy = self.recipe["picture"] == 0 || self.recipe["picture"] == 2
+            let isLossy = self.recipe["image"] == 0 || self.recipe["image"] == 2
             let alpha = self.recipe["alpha"] > 0
             let isExtended =
                 self.recipe["extended"] == 1 || self.isAnimated || !profile.isEmpty || (alpha && isLossy)
@@ -134,12 +134,12 @@ enum WebPFiles: FileGenerator {
             }
         }
 
-        // MARK: Pictures
+        // MARK: Images
 
         private typealias Part = (name: StaticString, body: [UInt8])
 
         private func picture(width: Int, height: Int) -> [Part] {
-            switch self.recipe["picture"] {
+            switch self.recipe["image"] {
             case 0: return self.alpha(width, height) + [("VP8 ", self.lossy(width, height))]
             case 1: return [("VP8L", self.lossless(width, height, isAlpha: false))]
             case 2: return self.alpha(width, height) + [("VP8 ", self.encoded(width, height, .lossy, "VP8 "))]
@@ -219,7 +219,7 @@ enum WebPFiles: FileGenerator {
             return image.finished()
         }
 
-        /// What the library's own encoder makes of a texture, for data as pictures have it.
+        /// What the library's own encoder makes of a texture, for data as images have it.
         private func encoded(
             _ width: Int,
             _ height: Int,

@@ -3,9 +3,9 @@ import TintypeFuzzSupport
 import TintypeImage
 import TintypeTransforms
 
-/// Carries out a random pipeline, whose operations and parameters the bytes decide, on a small picture of the same bytes.
+/// Carries out a random pipeline, whose operations and parameters the bytes decide, on a small image of the same bytes.
 ///
-/// Whatever is asked for, a transform makes a picture that lies as its footprint says, or throws.
+/// Whatever is asked for, a transform makes an image that lies as its footprint says, or throws.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     let data = start.map { Data(bytes: $0, count: count) } ?? Data()
@@ -42,7 +42,7 @@ private func run(_ pipeline: TransformPipeline, on image: Image) {
     guard let single, let whole = try? pipeline.transform(image) else { return }
     precondition(single.width == whole.width && single.height == whole.height, "together it has another size")
     checksum(whole.pixels)
-    // What comes of a trimmed picture depends on its pixels.
+    // What comes of a trimmed image depends on its pixels.
     guard !pipeline.transforms.contains(where: { $0.transformer is Trim }) else { return }
     guard let footprint = try? pipeline.footprint(for: image.pixels.layout) else {
         preconditionFailure("it has no footprint")

@@ -13,9 +13,9 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
         let whole = try? decode(data, options)
         let rows = try? decodeRows(data, options)
         let pieces = try? decodePieces(data, options)
-        if let whole, let rows { precondition(checksum(whole) == rows, "rows give another picture") }
+        if let whole, let rows { precondition(checksum(whole) == rows, "rows give another image") }
         if !allowsTruncated, let whole {
-            precondition(pieces.map { checksum($0) } == checksum(whole), "pieces give another picture")
+            precondition(pieces.map { checksum($0) } == checksum(whole), "pieces give another image")
         }
         options.sufficientSize = PixelSize(width: 20, height: 20)
         _ = try? decode(data, options)

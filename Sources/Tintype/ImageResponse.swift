@@ -114,15 +114,15 @@ extension ImageResponse: LoadResponse {}
 
 extension ImageResponse {
     /// Creates the response for an image that was decoded from `bytes`.
-    init(_ picture: DecodePipeline.MadePicture, _ bytes: Body) {
-        let animation = picture.animation.map { timing in
+    init(_ image: DecodePipeline.MadeImage, _ bytes: Body) {
+        let animation = image.animation.map { timing in
             EntryMetadata.Animation(
                 frameCount: timing.frameCount,
                 loopCount: timing.loopCount,
                 milliseconds: timing.totalDuration
             )
         }
-        self.init(picture.image, source: bytes.source, bytes, animation)
+        self.init(image.image, source: bytes.source, bytes, animation)
     }
 
     /// Creates the response for an image of `bytes`, decoded now or before, with the animation of which it is the first frame.

@@ -216,7 +216,7 @@ private struct PrefetchList: Sendable {
         guard response.metadata.formatName != nil else {
             throw LoadError(
                 code: .notAnImage,
-                message: "\(request.displayURL) is not a picture, so it was not stored; check the URL."
+                message: "\(request.displayURL) is not an image, so it was not stored; check the URL."
             )
         }
         // A file needs no copy on disk.

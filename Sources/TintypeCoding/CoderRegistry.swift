@@ -115,6 +115,6 @@ public final class CoderRegistry: Sendable {
             } else {
                 "no known signature matches; check the source"
             }
-        return CodingError(code: .notAnImage, message: "The data is not a picture: \(what).")
+        return CodingError(code: .notAnImage, message: "The data is not an image: \(what).")
     }
 }

@@ -61,7 +61,7 @@ public struct CodingError: TintypeError {
     static func outOfMemory(_ format: ImageFormat) -> CodingError {
         CodingError(
             code: .outOfMemory,
-            message: "There is no memory to code the \(format) picture; lower the limits or the number of lanes.",
+            message: "There is no memory to code the \(format) image; lower the limits or the number of lanes.",
             format: format
         )
     }
@@ -70,7 +70,7 @@ public struct CodingError: TintypeError {
     package static func noFrame(_ index: Int, of count: Int, _ format: ImageFormat) -> CodingError {
         CodingError(
             code: .invalidOptions,
-            message: "There is no frame \(index): the picture has \(count), from 0 on.",
+            message: "There is no frame \(index): the image has \(count), from 0 on.",
             format: format
         )
     }

@@ -63,14 +63,14 @@ public struct DecodingLimits: Sendable, Hashable {
     /// Refuses too many encoded bytes: all of the file's, or the ones that have arrived.
     func check(encodedByteCount count: Int) throws(CodingError) {
         guard count > self.maximumEncodedBytes else { return }
-        let what = "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes)"
+        let what = "The image has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes)"
         throw .overLimit(.tooManyBytes, nil, what)
     }
 
     /// Refuses a header that declares too large an image, or too many frames.
     package func check(_ header: ImageHeader) throws(CodingError) {
         let side = max(header.pixelWidth, header.pixelHeight)
-        let size = "The picture is \(header.pixelWidth)x\(header.pixelHeight)"
+        let size = "The image is \(header.pixelWidth)x\(header.pixelHeight)"
         guard side <= self.maximumSide else {
             let what = "\(size) and a side may have \(self.maximumSide) pixels"
             throw .overLimit(.sideTooLong, header.format, what)

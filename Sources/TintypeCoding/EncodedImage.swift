@@ -87,17 +87,17 @@ extension EncodedImage {
 
     public func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
         let isAnimated = !self.header.animation.durations.isEmpty
-        let pictures =
+        let images =
             switch kind {
             case .rows: self.givesRows ? 0 : 1
             // The frame and the canvas.
-            case .picture: isAnimated ? 2 : 1
+            case .image: isAnimated ? 2 : 1
             // The compositor also keeps the frame that was shown last.
             case .frame: 3
             // The rows that have arrived, and their copy.
             case .incremental: 2
             }
-        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: images)
     }
 
     public func metadata(limits: DecodingLimits) throws -> ImageMetadata {

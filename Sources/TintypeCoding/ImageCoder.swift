@@ -65,7 +65,7 @@ public protocol ImageCoder: Sendable {
 /// The kind of result that a decode returns, which decides how much memory it takes.
 public enum DecodeKind: Sendable, Hashable {
     /// An image: a still one, or the frame of an animation that the options name.
-    case picture
+    case image
     /// The frames of an animation one after the other, drawn on a canvas that the decoder keeps.
     case frame
     /// The rows of a still image one by one.

@@ -157,13 +157,13 @@ public struct ImageDecoder: Sendable {
     ///   - kind: The kind of decode.
     ///   - options: The options of the decode.
     /// - Returns: The bytes, or `Int.max` for an image that does not fit in memory.
-    public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
+    public func byteCount(for kind: DecodeKind = .image, options: DecodeOptions) -> Int {
         let coding = self.encoded.byteCount(for: kind, options: options)
         guard kind != .rows, let layout = try? self.encoded.decodedLayout(options: options) else { return coding }
-        let picture = layout.byteCount
-        let finishing = self.header.finishingByteCount(of: picture, as: layout.format, options: options)
+        let image = layout.byteCount
+        let finishing = self.header.finishingByteCount(of: image, as: layout.format, options: options)
         // The coder keeps its own memory while the copy that it returned is finished.
-        let isKept = kind != .picture
-        return isKept ? coding.saturatingAdded(to: finishing - min(picture, finishing)) : max(coding, finishing)
+        let isKept = kind != .image
+        return isKept ? coding.saturatingAdded(to: finishing - min(image, finishing)) : max(coding, finishing)
     }
 }

@@ -73,24 +73,24 @@ public struct ImageHeader: Sendable {
     /// Returns the bytes of an image and its copies while it is converted to sRGB and turned upright.
     ///
     /// - Parameters:
-    ///   - picture: The bytes of the image.
+    ///   - image: The bytes of the image.
     ///   - format: The format of its pixels.
     ///   - orientation: The turn; `nil` takes the header's.
     ///   - options: The options of the decode.
     /// - Returns: The bytes.
     package func finishingByteCount(
-        of picture: Int,
+        of image: Int,
         as format: PixelFormat,
         orientation: Orientation? = nil,
         options: DecodeOptions
     ) -> Int {
-        var converted = picture
-        var most = picture
+        var converted = image
+        var most = image
         if self.isConverted(options) {
             // A gray image whose profile is for RGB is converted to `rgb8` first.
             let isGray = format == .gray8
-            converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
-            most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
+            converted = image.saturatingMultiplied(by: isGray ? 3 : 1)
+            most = image.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
         }
         // The turn makes one copy of the converted image.
         let turned = (orientation ?? self.orientation) == .up ? 0 : converted.saturatingMultiplied(by: 2)

@@ -78,7 +78,7 @@ struct TintypeCommand {
 
     private static var help: String {
         """
-        tintype loads pictures: from memory, from disk, or from their origin.
+        tintype loads images: from memory, from disk, or from their origin.
 
         Usage: tintype SUBCOMMAND ...
 

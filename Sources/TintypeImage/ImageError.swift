@@ -20,7 +20,7 @@ public struct ImageError: TintypeError, Equatable {
     package static func outOfMemory(_ byteCount: Int) -> ImageError {
         ImageError(
             code: .outOfMemory,
-            message: "There is no memory for \(byteCount) bytes of a picture; lower the limits or the number of lanes, "
+            message: "There is no memory for \(byteCount) bytes of an image; lower the limits or the number of lanes, "
                 + "or raise the limit of memory (ulimit -v, or that of the cgroup)."
         )
     }

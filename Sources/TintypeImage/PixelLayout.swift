@@ -37,7 +37,7 @@ public struct PixelLayout: Sendable, Hashable {
         guard let plane = Plane(bytesPerPixel: format.channelCount, width: width, height: height) else {
             throw ImageError(
                 code: .invalidSize,
-                message: "A picture of \(width)x\(height) pixels can't be laid out; check its size first."
+                message: "An image of \(width)x\(height) pixels can't be laid out; check its size first."
             )
         }
         self.format = format

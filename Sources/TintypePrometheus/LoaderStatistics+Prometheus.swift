@@ -51,12 +51,12 @@ extension LoaderStatistics {
             "Thumbnails that were made of the decoded original in memory.",
             self.thumbnailsOfOriginals
         )
-        text.write("decodes_total", "counter", "Pictures that were made of their bytes.", self.decodes)
+        text.write("decodes_total", "counter", "Images that were made of their bytes.", self.decodes)
     }
 
     private func writeDurations(_ text: inout PrometheusText) {
         text.begin("load_duration_seconds", "histogram", "How long loads took that made their product.")
-        text.add(self.pictureDuration, [("product", "picture")])
+        text.add(self.imageDuration, [("product", "image")])
         text.add(self.bytesDuration, [("product", "bytes")])
         text.add(self.encodedDuration, [("product", "encoded")])
         text.begin("load_part_duration_seconds", "histogram", "How long the parts of loads took.")
@@ -70,14 +70,14 @@ extension LoaderStatistics {
 
     private func writeCaches(_ text: inout PrometheusText) {
         let memory = self.cache.memory
-        text.write("memory_entries", "gauge", "Pictures in memory.", memory.count)
-        text.write("memory_bytes", "gauge", "Bytes that the pictures in memory are counted with.", memory.cost)
-        text.write("memory_hits_total", "counter", "Look-ups in memory that found a picture.", memory.hits)
+        text.write("memory_entries", "gauge", "Images in memory.", memory.count)
+        text.write("memory_bytes", "gauge", "Bytes that the images in memory are counted with.", memory.cost)
+        text.write("memory_hits_total", "counter", "Look-ups in memory that found an image.", memory.hits)
         text.write("memory_misses_total", "counter", "Look-ups in memory that found none.", memory.misses)
-        text.write("memory_evictions_total", "counter", "Pictures that were dropped for room.", memory.evictions)
-        text.write("encoded_entries", "gauge", "Encoded pictures in memory.", memory.encodedCount)
+        text.write("memory_evictions_total", "counter", "Images that were dropped for room.", memory.evictions)
+        text.write("encoded_entries", "gauge", "Encoded images in memory.", memory.encodedCount)
         text.write("encoded_bytes", "gauge", "Bytes that they are counted with.", memory.encodedCost)
-        text.write("encoded_hits_total", "counter", "Look-ups that found an encoded picture.", memory.encodedHits)
+        text.write("encoded_hits_total", "counter", "Look-ups that found an encoded image.", memory.encodedHits)
         text.write("encoded_misses_total", "counter", "Look-ups that found none.", memory.encodedMisses)
         let disks = self.cache.disks.map { ([("directory", $0.directory)], $0) }
         func write(_ name: String, _ type: String, _ help: String, _ value: (DiskStatistics) -> Int) {

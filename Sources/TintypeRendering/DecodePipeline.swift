@@ -38,7 +38,7 @@ package struct DecodePipeline: Sendable {
     // MARK: One image
 
     /// An image, and the animation that it stands for.
-    package struct MadePicture: Sendable {
+    package struct MadeImage: Sendable {
         package let image: Image
         /// The frames of the animation; `nil` for a still image.
         package let animation: AnimationTiming?
@@ -47,11 +47,11 @@ package struct DecodePipeline: Sendable {
     /// Decodes `data` as `request` asks.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    package func picture(
+    package func image(
         from data: Data,
         for request: RenderingRequest,
         _ observer: (any RenderingObserver)? = nil
-    ) async throws -> MadePicture {
+    ) async throws -> MadeImage {
         try await self.make(observer) {
             let decoder = try self.decoder(of: data, for: request)
             return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
@@ -74,13 +74,13 @@ package struct DecodePipeline: Sendable {
     private func make(
         _ observer: (any RenderingObserver)?,
         planning makePlan: @Sendable () throws -> DecodePlan
-    ) async throws -> MadePicture {
+    ) async throws -> MadeImage {
         let (plan, image) = try await self.lanes.run(observer) {
             let plan = try makePlan()
             return (plan, try self.lanes.decodeIfSmall(plan, observer))
         }
         guard let image else { return try await self.carryOut(plan, observer) }
-        return MadePicture(image: image, animation: plan.animation)
+        return MadeImage(image: image, animation: plan.animation)
     }
 
     /// Makes the image of a plan when there is room for its memory.
@@ -89,18 +89,18 @@ package struct DecodePipeline: Sendable {
     package func carryOut(
         _ plan: DecodePlan,
         _ observer: (any RenderingObserver)? = nil
-    ) async throws -> MadePicture {
+    ) async throws -> MadeImage {
         let byteCount = plan.byteCount
         let image = try await self.lanes.withWeight(byteCount, observer) {
             try await self.lanes.run(plan, taking: byteCount, observer) { try $0.decode(observer) }
         }
-        return MadePicture(image: image, animation: plan.animation)
+        return MadeImage(image: image, animation: plan.animation)
     }
 
     /// Makes the image that `request` asks for from the decoded original.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
-    package func picture(
+    package func image(
         of original: Image,
         for request: RenderingRequest,
         _ observer: (any RenderingObserver)?
@@ -200,13 +200,13 @@ package struct DecodePipeline: Sendable {
     /// It is no larger than the step, and its memory counts with that.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    package func picture(
+    package func image(
         of step: SharedStep,
         by plan: DecodePlan,
         _ observer: (any RenderingObserver)?
-    ) async throws -> MadePicture {
+    ) async throws -> MadeImage {
         let image = try await self.lanes.run(observer) { try plan.image(of: step.part, observer) }
-        return MadePicture(image: image, animation: plan.animation)
+        return MadeImage(image: image, animation: plan.animation)
     }
 
     // MARK: Headers, previews, frames

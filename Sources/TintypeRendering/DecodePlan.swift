@@ -65,7 +65,7 @@ package struct DecodePlan: Sendable {
         // The decode refuses an image that no memory holds.
         guard let decoded = try? self.decoder.encoded.decodedLayout(options: self.options) else { return .max }
         var target = decoded
-        var decoding = self.decoder.encoded.byteCount(for: .picture, options: self.options)
+        var decoding = self.decoder.encoded.byteCount(for: .image, options: self.options)
         if let geometry {
             guard let layout = try? PixelLayout(format: decoded.format, width: geometry.width, height: geometry.height)
             else { return .max }
@@ -110,7 +110,7 @@ package struct DecodePlan: Sendable {
                 resampling: self.resampling
             )
             let resizing = decoded.byteCount.saturatingAdded(to: target).saturatingAdded(to: resampling)
-            return max(encoded.byteCount(for: .picture, options: self.options), resizing)
+            return max(encoded.byteCount(for: .image, options: self.options), resizing)
         }
         let header = self.decoder.header
         let strip = geometry.byteCount(
@@ -128,7 +128,7 @@ package struct DecodePlan: Sendable {
     private var isStreamed: Bool {
         let encoded = self.decoder.encoded
         return encoded.givesRows && !self.isWhole
-            && encoded.byteCount(for: .picture, options: self.options) >= Self.streamingThreshold
+            && encoded.byteCount(for: .image, options: self.options) >= Self.streamingThreshold
     }
 
     /// Makes the image.
@@ -155,7 +155,7 @@ package struct DecodePlan: Sendable {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
         if let streamed { return try self.transformed(consume streamed, observer) }
-        return try self.picture(of: decoding { try self.decodeStep() }, geometry, observer)
+        return try self.image(of: decoding { try self.decodeStep() }, geometry, observer)
     }
 
     /// Marks a stored image with the turn of the plan.
@@ -262,14 +262,14 @@ package struct DecodePlan: Sendable {
 
     /// Returns the same plan, to be carried out once with the help of other lanes; `nil` if one lane is as fast.
     func parallel() -> (plan: DecodePlan, parallel: ParallelDecode)? {
-        let kind = self.streams ? DecodeKind.rows : .picture
+        let kind = self.streams ? DecodeKind.rows : .image
         guard let (decoder, parallel) = self.decoder.parallelDecode(kind, options: self.options) else { return nil }
         var plan = self
         plan.decoder = decoder
         return (plan, parallel)
     }
 
-    private func picture(
+    private func image(
         of decoded: consuming DecodedImage,
         _ geometry: ResizeGeometry,
         _ observer: (any RenderingObserver)?

@@ -170,15 +170,15 @@ public actor PreviewDecoder {
     /// Takes the memory that a header asks for, in addition to the memory taken before.
     private func takePlace(for header: ImageHeader) throws {
         guard let gate, let (decoded, shown) = self.layouts else { return }
-        let picture = shown.byteCount
+        let image = shown.byteCount
         let besides: Int
         if let rendering {
             let finishing = rendering.finishingByteCount(of: shown, header: header, options: self.options)
-            besides = max(picture.saturatingAdded(to: rendering.byteCount(decoded)), finishing)
+            besides = max(image.saturatingAdded(to: rendering.byteCount(decoded)), finishing)
         } else {
             // The coder's own count includes the preview.
-            let finishing = header.finishingByteCount(of: picture, as: shown.format, options: self.options)
-            besides = finishing - min(picture, finishing)
+            let finishing = header.finishingByteCount(of: image, as: shown.format, options: self.options)
+            besides = finishing - min(image, finishing)
         }
         let weight = self.codingByteCount.saturatingAdded(to: besides)
         let missing = weight - self.places.reduce(0) { $0 + $1.weight }

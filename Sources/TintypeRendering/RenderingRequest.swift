@@ -185,7 +185,7 @@ extension DecodingLimits {
         guard isLarger, pixels > self.maximumPixels || side > self.maximumSide else { return }
         throw TransformError(
             code: .invalidSize,
-            message: "A picture can't be enlarged to \(size.width)x\(size.height): the limits are "
+            message: "An image can't be enlarged to \(size.width)x\(size.height): the limits are "
                 + "\(self.maximumPixels) pixels and \(self.maximumSide) a side. Ask for a smaller size."
         )
     }

@@ -63,17 +63,17 @@ public struct StoredRendering: Sendable {
     }
 
     /// The bytes of a resized image and its copies while it is finished and transformed.
-    func finishingByteCount(of picture: PixelLayout, header: ImageHeader, options: DecodeOptions) -> Int {
+    func finishingByteCount(of image: PixelLayout, header: ImageHeader, options: DecodeOptions) -> Int {
         let finishing = header.finishingByteCount(
-            of: picture.byteCount,
-            as: picture.format,
+            of: image.byteCount,
+            as: image.format,
             orientation: self.orientation,
             options: options
         )
         guard let transform else { return finishing }
-        let size = self.orientation.uprightSize(width: picture.width, height: picture.height)
+        let size = self.orientation.uprightSize(width: image.width, height: image.height)
         // The conversion may turn gray into colour.
-        let format = header.isConverted(options) && picture.format == .gray8 ? PixelFormat.rgb8 : picture.format
+        let format = header.isConverted(options) && image.format == .gray8 ? PixelFormat.rgb8 : image.format
         guard let finished = try? PixelLayout(format: format, width: size.width, height: size.height) else {
             return .max
         }

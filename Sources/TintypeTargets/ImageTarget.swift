@@ -16,7 +16,7 @@ public import Tintype
 ///     private var shown: Image?
 ///
 ///     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
-///     func setPicture(_ image: TargetPicture, for key: TargetKey) { self.shown = image.image }
+///     func setImage(_ image: TargetImage, for key: TargetKey) { self.shown = image.image }
 /// }
 /// ```
 public protocol ImageTarget: Actor {
@@ -29,12 +29,12 @@ public protocol ImageTarget: Actor {
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey)
 
     /// Shows an image instead of the current one.
-    func setPicture(_ picture: TargetPicture, for key: TargetKey)
+    func setImage(_ image: TargetImage, for key: TargetKey)
 
     /// Shows the final image with a transition of the target's choice.
     ///
-    /// The default implementation calls ``setPicture(_:for:)``.
-    func transition(to picture: TargetPicture, for key: TargetKey)
+    /// The default implementation calls ``setImage(_:for:)``.
+    func transition(to image: TargetImage, for key: TargetKey)
 
     /// Receives the progress of the load.
     ///
@@ -48,8 +48,8 @@ public protocol ImageTarget: Actor {
 }
 
 extension ImageTarget {
-    public func transition(to picture: TargetPicture, for key: TargetKey) {
-        self.setPicture(picture, for: key)
+    public func transition(to image: TargetImage, for key: TargetKey) {
+        self.setImage(image, for: key)
     }
 
     public func setProgress(_ progress: TargetProgress, for key: TargetKey) {}
@@ -60,7 +60,7 @@ extension ImageTarget {
 /// The key of one of a target's places for images.
 public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The key for targets with one place.
-    public static let picture: TargetKey = "picture"
+    public static let image: TargetKey = "image"
 
     public let description: String
 
@@ -75,7 +75,7 @@ public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
 }
 
 /// An image for a target.
-public struct TargetPicture: Sendable {
+public struct TargetImage: Sendable {
     /// The role of an image in its load.
     public enum Kind: Sendable, Hashable {
         /// An unfinished image; a better one follows.
@@ -147,12 +147,12 @@ public struct TargetOptions: Sendable {
     /// The time at which the target shows the placeholder; by default when the load begins.
     public var placeholderUse: PlaceholderUse
     /// The image to show when the load fails; `nil`, the default, leaves the current image, or the placeholder for failures.
-    public var failurePicture: Image?
+    public var failureImage: Image?
     /// Whether the loader sets previews and the image; default true.
     ///
     /// If false, the caller gets the image from ``TargetLoad/response`` and sets it. The loader still sets placeholders and
     /// failure images.
-    public var setsPicture: Bool
+    public var setsImage: Bool
     /// The loads whose final image appears with a transition; by default all, except for images in memory.
     public var transitionUse: TransitionUse
 
@@ -160,14 +160,14 @@ public struct TargetOptions: Sendable {
     public init(
         placeholder: Image? = nil,
         placeholderUse: PlaceholderUse = .immediately,
-        failurePicture: Image? = nil,
-        setsPicture: Bool = true,
+        failureImage: Image? = nil,
+        setsImage: Bool = true,
         transitionUse: TransitionUse = .unlessInMemory
     ) {
         self.placeholder = placeholder
         self.placeholderUse = placeholderUse
-        self.failurePicture = failurePicture
-        self.setsPicture = setsPicture
+        self.failureImage = failureImage
+        self.setsImage = setsImage
         self.transitionUse = transitionUse
     }
 }

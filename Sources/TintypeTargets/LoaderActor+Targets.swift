@@ -22,7 +22,7 @@ extension LoaderActor {
     public nonisolated func load<Target: ImageTarget>(
         _ request: ImageRequest?,
         into target: Target,
-        key: TargetKey = .picture,
+        key: TargetKey = .image,
         options: TargetOptions = TargetOptions()
     ) -> TargetLoad {
         target.imageLoads.begin(key) { [weak target] id in
@@ -34,7 +34,7 @@ extension LoaderActor {
     /// Cancels the load into a target, if there is one.
     ///
     /// The target keeps its current image.
-    public nonisolated func cancelLoad(of target: some ImageTarget, key: TargetKey = .picture) {
+    public nonisolated func cancelLoad(of target: some ImageTarget, key: TargetKey = .image) {
         target.imageLoads.cancel(key)
     }
 
@@ -45,7 +45,7 @@ extension LoaderActor {
         guard let request, !request.url.absoluteString.isEmpty else {
             let error = LoadError(code: .invalidURL, message: "There is no URL to load; set one first.")
             try await show.start(isFailing: true)
-            try await show.fail(error, showsPictures: false)
+            try await show.fail(error, showsImages: false)
             throw error
         }
         do {
@@ -58,9 +58,9 @@ extension LoaderActor {
             for try await event in self.events(forMissed: request) {
                 switch event {
                 case .progress(let progress): try await show.update(.received(progress))
-                case .preview(let image): try await show.set(TargetPicture(image: image, kind: .preview))
+                case .preview(let image): try await show.set(TargetImage(image: image, kind: .preview))
                 case .cached(let cached):
-                    try await show.set(TargetPicture(image: cached.image, kind: .cached, source: cached.source))
+                    try await show.set(TargetImage(image: cached.image, kind: .cached, source: cached.source))
                 case .finished(let response):
                     try await show.finish(response)
                     return response
@@ -99,13 +99,13 @@ private struct TargetShow<Target: ImageTarget>: Sendable {
         try await self.step([{ [key] in $0.setProgress(progress, for: key) }])
     }
 
-    func set(_ picture: TargetPicture) async throws {
-        guard self.options.setsPicture else { return }
-        try await self.step([{ [key] in $0.setPicture(picture, for: key) }])
+    func set(_ image: TargetImage) async throws {
+        guard self.options.setsImage else { return }
+        try await self.step([{ [key] in $0.setImage(image, for: key) }])
     }
 
     func finish(_ response: ImageResponse, isFirst: Bool = false) async throws {
-        let picture = TargetPicture(image: response.image, kind: .final, source: response.source)
+        let shown = TargetImage(image: response.image, kind: .final, source: response.source)
         let changesOver =
             switch self.options.transitionUse {
             case .always: true
@@ -115,23 +115,23 @@ private struct TargetShow<Target: ImageTarget>: Sendable {
         var calls: [Call] = []
         if isFirst { calls.append { [key] in $0.setProgress(.started, for: key) } }
         calls.append { [key] in $0.setProgress(.completed, for: key) }
-        if self.options.setsPicture {
+        if self.options.setsImage {
             calls.append { [key] target in
                 if changesOver {
-                    target.transition(to: picture, for: key)
+                    target.transition(to: shown, for: key)
                 } else {
-                    target.setPicture(picture, for: key)
+                    target.setImage(shown, for: key)
                 }
             }
         }
         try await self.step(calls)
     }
 
-    func fail(_ error: any Error, showsPictures: Bool = true) async throws {
+    func fail(_ error: any Error, showsImages: Bool = true) async throws {
         var calls: [Call] = []
-        if showsPictures, let image = self.options.failurePicture {
-            calls.append { [key] in $0.setPicture(TargetPicture(image: image, kind: .failure), for: key) }
-        } else if showsPictures, self.options.placeholderUse == .onFailure {
+        if showsImages, let image = self.options.failureImage {
+            calls.append { [key] in $0.setImage(TargetImage(image: image, kind: .failure), for: key) }
+        } else if showsImages, self.options.placeholderUse == .onFailure {
             calls.append { [key, options] in $0.setPlaceholder(options.placeholder, for: key) }
         }
         calls.append { [key] in $0.loadDidFail(error, for: key) }

@@ -7,25 +7,25 @@ import TintypeTestTraits
 /// Decodes real files and compares with what reference decoders made of them.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {
     private static let check = ConformanceCheck()
-    private static let folders = Set(Corpus.pictures.map(\.folder)).sorted()
+    private static let folders = Set(Corpus.images.map(\.folder)).sorted()
 
     @Test(arguments: Self.folders) func `every file is as the corpus says`(folder: String) throws {
         var table = ConformanceTable()
-        for picture in Corpus.pictures(in: folder) { table.add(picture, try Self.check.judge(picture)) }
+        for image in Corpus.images(in: folder) { table.add(image, try Self.check.judge(image)) }
         #expect(table.unexplained == [])
     }
 
     @Test func `every exception is still one`() throws {
         for path in CorpusExceptions.reasons.keys {
-            let picture = try #require(Corpus.pictures.first { $0.path == path })
-            let verdict = try Self.check.judge(picture)
+            let image = try #require(Corpus.images.first { $0.path == path })
+            let verdict = try Self.check.judge(image)
             #expect(verdict != .right, "\(path) is right now: take it off the list")
         }
     }
 }
 
 @Suite(.computing) struct PixelMeasureTests {
-    /// Every row counts, however tall the picture is.
+    /// Every row counts, however tall the image is.
     @Test(arguments: [16, 512, 2_048, 5_000], 0..<4)
     func `every row counts`(height: Int, row: Int) throws {
         let pixels = try PixelBuffer.make(.gray8, width: 3, height: height) { _, line, _ in line % 4 == row ? 255 : 0 }

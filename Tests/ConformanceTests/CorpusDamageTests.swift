@@ -11,29 +11,29 @@ import TintypeTestTraits
     private let registry = CoderRegistry()
 
     @Test(
-        arguments: Corpus.pictures(in: "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt") {
+        arguments: Corpus.images(in: "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt") {
             $0.expectation == "error"
         }
     )
-    func `what no decoder reads is an error`(_ picture: CorpusPicture) throws {
+    func `what no decoder reads is an error`(_ picture: CorpusImage) throws {
         let data = try picture.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry).decode() }
         #expect(error?.message.hasSuffix(".") == true)
     }
 
     @Test(
-        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") {
+        arguments: Corpus.images(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") {
             $0.expectation == "limit"
         }
     )
-    func `what is too large is refused`(_ picture: CorpusPicture) throws {
+    func `what is too large is refused`(_ picture: CorpusImage) throws {
         let data = try picture.data
         #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
     }
 
     @Test(arguments: ["bombs/max_size.jpg", "bombs/16383x16383.png"])
     func `a bomb is named by its limit`(path: String) throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == path })
+        let picture = try #require(Corpus.images.first { $0.path == path })
         let data = try picture.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
         #expect(error?.code == .sideTooLong || error?.code == .tooManyPixels)
@@ -41,7 +41,7 @@ import TintypeTestTraits
 
     /// Text chunks that inflate to gigabytes are passed over.
     @Test func `a bomb in a text chunk costs nothing`() async throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == "bombs/png_decompression_dos.png" })
+        let picture = try #require(Corpus.images.first { $0.path == "bombs/png_decompression_dos.png" })
         let image = try ImageDecoder(try picture.data, registry: self.registry).decode()
         #expect(PixelMeasure.digest(image.pixels) == picture.digest)
     }
@@ -51,7 +51,7 @@ import TintypeTestTraits
         "png-fuzz",
     ])
     func `nothing crashes`(folder: String) throws {
-        for picture in Corpus.pictures(in: folder) {
+        for picture in Corpus.images(in: folder) {
             let data = try picture.data
             for allowsTruncated in [false, true] {
                 let limits = DecodingLimits(maximumPixels: 4_000_000)

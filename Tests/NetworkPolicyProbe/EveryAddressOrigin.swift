@@ -6,7 +6,7 @@ import TintypeTestSupport
 
 /// A web server on ports 80 and 443 of every address, which remembers at which ones it was connected to.
 ///
-/// `/redirect` leads to ``location``; everything else is a picture. It does not speak TLS: a client that
+/// `/redirect` leads to ``location``; everything else is an image. It does not speak TLS: a client that
 /// comes by `https` is remembered all the same. Its threads end with the process.
 final class EveryAddressOrigin: Sendable {
     private struct State {
@@ -15,10 +15,10 @@ final class EveryAddressOrigin: Sendable {
     }
 
     private let state = Locked(State())
-    private let picture: [UInt8]
+    private let image: [UInt8]
 
     init() throws {
-        self.picture = Array(try Fixtures.data("flower.webp"))
+        self.image = Array(try Fixtures.data("flower.webp"))
         for port in [80, 443] {
             let listener = try Self.listen(port: UInt16(port))
             POSIXThread(name: "accept-\(port)") { [self] in self.accept(listener) }.detach()
@@ -81,8 +81,8 @@ final class EveryAddressOrigin: Sendable {
         let head =
             isRedirect
             ? "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n"
-            : "HTTP/1.1 200 OK\r\nContent-Length: \(self.picture.count)\r\n"
-        let response = Array("\(head)Connection: close\r\n\r\n".utf8) + (isRedirect ? [] : self.picture)
+            : "HTTP/1.1 200 OK\r\nContent-Length: \(self.image.count)\r\n"
+        let response = Array("\(head)Connection: close\r\n\r\n".utf8) + (isRedirect ? [] : self.image)
         _ = send(connection, response, response.count, CInt(MSG_NOSIGNAL))
         shutdown(connection, CInt(SHUT_WR))
         // Closed with bytes unread, the answer could be lost.

@@ -75,7 +75,7 @@ import TintypeTestTraits
         #expect(try await !self.makeCache().removeFamily(of: self.root))
     }
 
-    @Test func `pictures in memory leave with their family, also those that are alive elsewhere`() throws {
+    @Test func `images in memory leave with their family, also those that are alive elsewhere`() throws {
         let memory = MemoryCache(MemoryCache.Configuration(countLimit: 30))
         let images = try self.family.map { _ in try makeImage() }
         for (key, image) in zip(self.family, images) { memory.insert(image, for: key) }

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Encoded pictures in memory: a limit of their own, the least recently used goes first.
+/// Encoded images in memory: a limit of their own, the least recently used goes first.
 @Suite(.computing) struct EncodedMemoryTests {
     private func makeEntry(_ name: String, byteCount: Int = 1_000, expiry: Date? = nil) -> EncodedEntry {
         EncodedEntry(
@@ -64,7 +64,7 @@ import TintypeTestTraits
         #expect(memory.figures.count == 0)
     }
 
-    @Test func `the lifetime of the configuration holds for encoded pictures, and what is over is a miss`() {
+    @Test func `the lifetime of the configuration holds for encoded images, and what is over is a miss`() {
         let now = Locked(Date(timeIntervalSince1970: 1_000))
         func advance(_ seconds: Double) { now.withLock { $0 += seconds } }
         for isExtended in [false, true] {

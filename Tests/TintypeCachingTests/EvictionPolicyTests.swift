@@ -12,7 +12,7 @@ import TintypeTestTraits
         #expect(cache.keys == [1, 3, 5])
     }
 
-    @Test func `a loop that is too large for LRUIs held in part`() {
+    @Test func `a loop that is too large for LRU is held in part`() {
         var (cache, lru) = (PolicyCache(capacity: 80), PolicySimulation<LRUPolicy>(capacity: 80))
         var (hits, lruHits) = (0, 0)
         for step in 0..<20_000 {
@@ -25,7 +25,7 @@ import TintypeTestTraits
     }
 
     /// Its main queue is filled before room has to be made, as in libCacheSim, and a loop leaves it alone.
-    @Test func `s3 FIFO holds the start of a loop`() {
+    @Test func `S3-FIFO holds the start of a loop`() {
         var cache = PolicySimulation<S3FIFOPolicy>(capacity: 100)
         let hits = (0..<5_000).count { cache.request($0 % 500) }
         #expect(hits == 9 * 90)

@@ -67,7 +67,7 @@ import TintypeTestTraits
                 lookUps += 1
                 // No other task stores under this key: it is what was stored last, or was dropped.
                 if let found = cache.image(for: own), found.pixels !== kept {
-                    Issue.record("task \(task) found an older picture at step \(step)")
+                    Issue.record("task \(task) found an older image at step \(step)")
                 }
             default:
                 lookUps += 1

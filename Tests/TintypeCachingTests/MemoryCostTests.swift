@@ -15,26 +15,26 @@ import TintypeTestTraits
         ]
     )
     func `cost is the bytes of the pixels`(format: PixelFormat, width: Int, height: Int, cost: Int) throws {
-        #expect(MemoryEntry(image: try self.makePicture(format, width, height)).cost == cost)
+        #expect(MemoryEntry(image: try self.makeSized(format, width, height)).cost == cost)
     }
 
     @Test func `data that rides along and profiles count`() throws {
-        let pixels = try self.makePicture(.rgba8, 640, 480).pixels
+        let pixels = try self.makeSized(.rgba8, 640, 480).pixels
         let image = Image(pixels: pixels, colorProfile: ColorProfile(data: Data(count: 1_000)))
         #expect(MemoryEntry(image: image, data: Data(count: 427_672)).cost == 1_228_800 + 1_000 + 427_672)
     }
 
     @Test(arguments: [(5, 2, 2), (10, 1, 1), (16, 16, 16)])
     func `only distinct frames count`(count: Int, distinct: Int, factor: Int) throws {
-        let pictures = try (0..<distinct).map { _ in try self.makePicture(.rgba8, 640, 600) }
-        let frames = (0..<count).map { pictures[$0 % distinct] }
+        let images = try (0..<distinct).map { _ in try self.makeSized(.rgba8, 640, 600) }
+        let frames = (0..<count).map { images[$0 % distinct] }
         let entry = MemoryEntry(image: frames[0], frames: frames)
         #expect(entry.cost == factor * 640 * 600 * 4)
     }
 
     @Test func `the cache counts with the whole cost`() throws {
         let cache = MemoryCache()
-        let frames = try (0..<3).map { _ in try self.makePicture(.rgba8, 64, 64) }
+        let frames = try (0..<3).map { _ in try self.makeSized(.rgba8, 64, 64) }
         let entry = MemoryEntry(image: frames[0], frames: frames, data: Data(count: 77))
         cache.insert(entry, for: CacheKey("a"))
         #expect(cache.statistics.cost == 3 * 64 * 64 * 4 + 77)
@@ -64,7 +64,7 @@ import TintypeTestTraits
         #expect((420_000..<421_000).contains(cost))
     }
 
-    @Test func `tiny pictures with large metadata keep to the limit`() throws {
+    @Test func `tiny images with large metadata keep to the limit`() throws {
         let limit = 10 << 20
         let cache = MemoryCache(.init(costLimit: limit))
         let image = try makeImage()
@@ -119,7 +119,7 @@ import TintypeTestTraits
         )
     }
 
-    private func makePicture(_ format: PixelFormat, _ width: Int, _ height: Int) throws -> Image {
+    private func makeSized(_ format: PixelFormat, _ width: Int, _ height: Int) throws -> Image {
         let layout = try PixelLayout(format: format, width: width, height: height)
         return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
     }

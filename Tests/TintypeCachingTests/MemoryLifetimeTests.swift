@@ -104,7 +104,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [1, 10_000])
-    func `expired pictures leave memory without being asked for`(count: Int) async throws {
+    func `expired images leave memory without being asked for`(count: Int) async throws {
         let (clock, hand) = (self.clock, Gate())
         let cache = MemoryCache(.init(now: { clock.now }), sleep: { _ in await hand.wait() })
         let image = try makeImage()
@@ -124,7 +124,7 @@ import TintypeTestTraits
         await until { cache.statistics.count == 1 }
     }
 
-    @Test func `a cache that goes away looks for expired pictures no more`() async throws {
+    @Test func `a cache that goes away looks for expired images no more`() async throws {
         let (ended, forever) = (Gate(), AsyncStream<Void>.makeStream())
         let sleep: @Sendable (Duration) async throws -> Void = { _ in
             for await _ in forever.stream {}

@@ -43,7 +43,7 @@ import TintypeTestTraits
         #expect(cache.statistics.weakHits == 1)
     }
 
-    @Test func `a peek finds a picture that is alive, and leaves it where it is`() throws {
+    @Test func `a peek finds an image that is alive, and leaves it where it is`() throws {
         let cache = MemoryCache()
         let image = try makeImage()
         cache.insert(image, metadata: .sample, for: self.keys[0])

@@ -27,7 +27,7 @@ struct RecordedTraceTests {
         ("lirs_multi1", [0.4567, 0.4980, 0.5571]), ("lirs_cpp", [0.5867, 0.8036, 0.8492]),
         ("lirs_ps", [0.2888, 0.5319, 0.5868]),
     ])
-    func `s3 FIFO has the expected hit ratios`(name: String, expected: [Double]) throws {
+    func `S3-FIFO has the expected hit ratios`(name: String, expected: [Double]) throws {
         let trace = try RecordedTrace(name)
         for (baseline, expected) in zip(try RecordedTrace.baseline(name).dropFirst(), expected) {
             var cache = PolicySimulation<S3FIFOPolicy>(capacity: baseline.capacity)

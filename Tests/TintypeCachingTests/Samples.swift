@@ -4,13 +4,13 @@ import TintypeImage
 
 @testable import TintypeCaching
 
-/// A picture of one row: `width` times 4 bytes, in multiples of 64.
+/// An image of one row: `width` times 4 bytes, in multiples of 64.
 func makeImage(width: Int = 16) throws -> Image {
     let layout = try PixelLayout(format: .rgba8, width: width, height: 1)
     return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
 }
 
-/// What one picture of ``makeImage(width:)`` with 64 bytes of pixels costs.
+/// What one image of ``makeImage(width:)`` with 64 bytes of pixels costs.
 func unitCost() throws -> Int {
     try MemoryEntry(image: makeImage()).cost
 }

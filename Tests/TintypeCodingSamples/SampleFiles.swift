@@ -4,11 +4,11 @@ package import TintypeCoding
 package import TintypeImage
 import TintypeTestSupport
 
-/// Encoded pictures for tests.
+/// Encoded images for tests.
 package enum SampleFiles {
     package static let registry = CoderRegistry()
 
-    /// A soft picture in a format.
+    /// A soft image in a format.
     package static func smooth(
         _ format: ImageFormat,
         _ pixelFormat: PixelFormat = .rgb8,

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Files of few bytes that take long: flat pictures, many scans, floods.
+/// Files of few bytes that take long: flat images, many scans, floods.
 package enum SlowFiles {
     // MARK: JPEG
 
@@ -21,7 +21,7 @@ package enum SlowFiles {
         self.segment(0xC4, [kind, 1] + [UInt8](repeating: 0, count: 15) + [symbol])
     }
 
-    /// A flat picture in one scan, two bits a block; what stands before its tables is skipped.
+    /// A flat image in one scan, two bits a block; what stands before its tables is skipped.
     package static func flatJPEG(
         _ width: Int,
         _ height: Int,
@@ -105,7 +105,7 @@ package enum SlowFiles {
         }
     }
 
-    /// A black picture of 8 bits a sample.
+    /// A black image of 8 bits a sample.
     package static func flatPNG(_ width: Int, _ height: Int, colorType: UInt8 = 0) -> PNGFile {
         let channels = [0: 1, 2: 3, 4: 2, 6: 4][colorType] ?? 1
         let header = UInt32(width).bigEndianBytes + UInt32(height).bigEndianBytes + [8, colorType, 0, 0, 0]

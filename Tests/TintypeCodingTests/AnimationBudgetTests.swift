@@ -45,7 +45,7 @@ import TintypeTestTraits
         return looks.withLock { $0 }
     }
 
-    @Test(arguments: FlatFile.all) func `a flat picture is looked at again and again while it is decoded`(
+    @Test(arguments: FlatFile.all) func `a flat image is looked at again and again while it is decoded`(
         file: FlatFile
     ) throws {
         let looks = try Self.looks { _ = try SampleFiles.decode(file.data) }
@@ -56,7 +56,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: FlatFile.all) func `a flat picture's decode ends at the look after its cancellation`(
+    @Test(arguments: FlatFile.all) func `a flat image's decode ends at the look after its cancellation`(
         file: FlatFile
     ) async throws {
         let looks = Locked<[Int]>([])
@@ -74,7 +74,7 @@ import TintypeTestTraits
         #expect(looks.withLock(\.count) == 1)
     }
 
-    @Test(arguments: FlatFile.all) func `a picture over the budget is refused while it is decoded`(
+    @Test(arguments: FlatFile.all) func `an image over the budget is refused while it is decoded`(
         file: FlatFile
     ) throws {
         let options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000_000))
@@ -82,7 +82,7 @@ import TintypeTestTraits
         #expect(error?.code == .tooMuchWork)
     }
 
-    @Test func `previews of a flat picture are within the budget too`() throws {
+    @Test func `previews of a flat image are within the budget too`() throws {
         for file in FlatFile.all {
             let format = try #require(ImageFormat(sniffing: file.data))
             let options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000_000))
@@ -103,10 +103,10 @@ import TintypeTestTraits
         let frame = HostileGIF.Frame(width: 1, height: 1)
         let gif = HostileGIF.file(width: 9_000, height: 9_000, frames: Array(repeating: frame, count: 60_000))
         #expect(gif.count < 1_600_000)
-        let picture = try WebPSamples.picture(try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
+        let image = try WebPSamples.image(try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
         let webp = WebPSamples.file(
             [WebPSamples.extended(2, 9_000, 9_000), WebPSamples.timing(loopCount: 0)]
-                + Array(repeating: WebPSamples.frame(picture, width: 1, height: 1), count: 13)
+                + Array(repeating: WebPSamples.frame(image, width: 1, height: 1), count: 13)
         )
         for data in [gif, webp] {
             let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
@@ -194,7 +194,7 @@ import TintypeTestTraits
             return HostileGIF.file(width: width, height: height, frames: Array(repeating: frame, count: count))
         }
         let pixels = try WebPSamples.flat([9, 99, 199, 77], width: width, height: height)
-        let frame = WebPSamples.frame(try WebPSamples.picture(pixels), width: width, height: height)
+        let frame = WebPSamples.frame(try WebPSamples.image(pixels), width: width, height: height)
         return WebPSamples.file(
             [WebPSamples.extended(2, width, height), WebPSamples.timing(loopCount: 0)]
                 + Array(repeating: frame, count: count)
@@ -219,8 +219,8 @@ import TintypeTestTraits
 
     @Test func `a flood of chunks is counted and ends`() throws {
         let flood = [UInt8](repeating: 0, count: 4 << 20)
-        let picture = try WebPSamples.picture(try WebPSamples.flat([1, 2, 3], width: 8, height: 6))
-        let data = WebPSamples.file([WebPSamples.extended(0, 8, 6), picture, flood])
+        let image = try WebPSamples.image(try WebPSamples.flat([1, 2, 3], width: 8, height: 6))
+        let data = WebPSamples.file([WebPSamples.extended(0, 8, 6), image, flood])
         #expect(try SampleFiles.decode(data).width == 8)
         let error = #expect(throws: CodingError.self) {
             try ImageDecoder(data, registry: SampleFiles.registry, limits: DecodingLimits(maximumWork: 1_000_000))

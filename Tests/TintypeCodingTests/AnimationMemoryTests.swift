@@ -35,8 +35,8 @@ import TintypeTestTraits
         flags: UInt8
     ) throws -> Data {
         let pixels = try PixelBuffer.smooth(format, width: self.width, height: self.height)
-        let picture = try WebPSamples.picture(pixels, compression)
-        let frame = WebPSamples.frame(picture, width: self.width, height: self.height, flags: flags)
+        let image = try WebPSamples.image(pixels, compression)
+        let frame = WebPSamples.frame(image, width: self.width, height: self.height, flags: flags)
         return WebPSamples.file(
             [WebPSamples.extended(2, self.width, self.height), WebPSamples.timing(loopCount: 0), frame, frame, frame]
         )
@@ -65,7 +65,7 @@ import TintypeTestTraits
             }
         }
         return files.flatMap { name, data in
-            [DecodeKind.picture, .frame, .incremental].map { Case(name: name, kind: $0, data: data) }
+            [DecodeKind.image, .frame, .incremental].map { Case(name: name, kind: $0, data: data) }
         }
     }()
 
@@ -76,13 +76,13 @@ import TintypeTestTraits
         let counted = encoded.byteCount(for: file.kind, options: options)
         let (_, taken) = try AllocatedMemory.peak {
             switch file.kind {
-            case .picture, .rows: try Self.decode(file.data)
+            case .image, .rows: try Self.decode(file.data)
             case .frame: try Self.play(file.data)
             case .incremental: try Self.preview(file.data, encoded.header.format)
             }
         }
         #expect(Double(taken) <= Double(counted) * 1.1, "\(taken) of \(counted)")
-        // The tables of a lossless picture are known only when they are read.
+        // The tables of a lossless image are known only when they are read.
         let pixelCount = file.name.contains("lossless") ? Self.width * Self.height : 0
         let tables = VP8LPrefixCodes.byteCount(
             pixelCount: pixelCount,
@@ -96,11 +96,11 @@ import TintypeTestTraits
     @Test func `prefix codes are counted`() throws {
         let data = HostileWebP.prefixCodes(groupCount: 4_000, hasPixels: true)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
-        for kind in [DecodeKind.picture, .rows, .incremental] {
+        for kind in [DecodeKind.image, .rows, .incremental] {
             let counted = decoder.byteCount(for: kind, options: DecodeOptions())
             let (_, taken) = try AllocatedMemory.peak {
                 switch kind {
-                case .picture, .frame: try Self.decode(data)
+                case .image, .frame: try Self.decode(data)
                 case .incremental: try Self.preview(data, .webp)
                 case .rows:
                     _ = try decoder.withRows(options: DecodeOptions()) { rows, _, _ in
@@ -138,7 +138,7 @@ import TintypeTestTraits
         #expect(taken < 40 << 20)
     }
 
-    /// Alpha of a lossy picture is libwebp's, which keeps 12 kB for each group.
+    /// Alpha of a lossy image is libwebp's, which keeps 12 kB for each group.
     @Test(arguments: [1, 1 << 10, .max])
     func `prefix codes of alpha take little more memory than pixels, or are refused`(pieceSize: Int) throws {
         func decode(_ data: Data) throws -> PixelBuffer {

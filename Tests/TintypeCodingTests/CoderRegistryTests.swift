@@ -144,7 +144,7 @@ extension ImageFormat {
     )
 }
 
-/// A coder whose pictures are five by four pixels, stored on their side.
+/// A coder whose images are five by four pixels, stored on their side.
 private struct NamedCoder: ImageCoder {
     let name: String
     let formats: Set<ImageFormat>

@@ -10,7 +10,7 @@ import TintypeTestTraits
 @Suite(.computing, .timeLimit(.minutes(10))) struct ColorProfileWorkTests {
     /// The stages of a pipeline are named by where they lie, and all may be one: what takes minutes has some kilobytes.
     ///
-    /// The picture looks as if it were not there.
+    /// The image looks as if it were not there.
     @Test(.enabled(if: Fixtures.corpus != nil)) func `pipelines of real numbers are left out`() throws {
         let folder = try #require(Fixtures.corpus).appending(path: "icc-profiles")
         let profile = try Data(contentsOf: folder.appending(path: "DisplayP3-v4.icc"))

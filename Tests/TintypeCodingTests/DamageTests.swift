@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Bytes that are no picture, and pictures whose bytes were changed: errors at most, never a crash.
+/// Bytes that are no image, and images whose bytes were changed: errors at most, never a crash.
 @Suite(.computing, .timeLimit(.minutes(10))) struct DamageTests {
     private static let limits = DecodingLimits(maximumPixels: 10_000)
 

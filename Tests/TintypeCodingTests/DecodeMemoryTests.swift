@@ -9,11 +9,11 @@ import TintypeTestTraits
 
 /// What the memory gate is told is what a decode takes, for each coder and each kind of decode.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodeMemoryTests {
-    /// A picture, and the ways to decode it.
+    /// An image, and the ways to decode it.
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let make: @Sendable () throws -> Data
-        var kinds: [DecodeKind] = [.picture, .rows, .incremental]
+        var kinds: [DecodeKind] = [.image, .rows, .incremental]
         var options = DecodeOptions()
     }
 
@@ -54,13 +54,13 @@ import TintypeTestTraits
         Case(
             testDescription: "JPEG, a quarter",
             make: { try Self.jpeg(.rgb8) },
-            kinds: [.picture],
+            kinds: [.image],
             options: DecodeOptions(sufficientSize: PixelSize(width: 1_000, height: 700))
         ),
         Case(
             testDescription: "JPEG, progressive, an eighth",
             make: { try Self.jpeg(.rgb8, isProgressive: true) },
-            kinds: [.picture, .rows],
+            kinds: [.image, .rows],
             options: DecodeOptions(sufficientSize: PixelSize(width: 400, height: 300))
         ),
         Case(testDescription: "JPEG, CMYK", make: { SlowFiles.flatJPEG(4_000, 3_000, componentCount: 4) }),
@@ -79,7 +79,7 @@ import TintypeTestTraits
         Case(
             testDescription: "PNG, interlaced",
             make: { try Self.png(8, 2, isInterlaced: true) },
-            kinds: [.picture, .incremental]
+            kinds: [.image, .incremental]
         ),
         Case(
             testDescription: "PNG, gray, that says it is an animation",
@@ -93,7 +93,7 @@ import TintypeTestTraits
         Case(
             testDescription: "APNG",
             make: { SlowFiles.flatAPNG(2_000, 1_500, frameCount: 3).data },
-            kinds: [.picture, .frame, .incremental]
+            kinds: [.image, .frame, .incremental]
         ),
         Case(
             testDescription: "APNG whose frames are taken back",
@@ -118,7 +118,7 @@ import TintypeTestTraits
 
     /// Turned and converted: the coder's memory is free by then.
     @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1, 6])
-    func `finishing a picture takes what the gate counts`(orientation: Int) throws {
+    func `finishing an image takes what the gate counts`(orientation: Int) throws {
         let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
         var options = EncodeOptions(quality: 60)
         options.metadata.colorProfile = try Data(contentsOf: path)
@@ -126,7 +126,7 @@ import TintypeTestTraits
         let image = Image(pixels: try Self.flat(.rgb8, width: 3_000, height: 2_000))
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
-        // Transforms are kept, and no part of a picture.
+        // Transforms are kept, and no part of an image.
         _ = try decoder.decode()
         let counted = decoder.byteCount(options: DecodeOptions())
         let (_, taken) = try AllocatedMemory.peak { try decoder.decode() }
@@ -140,7 +140,7 @@ import TintypeTestTraits
         _ options: DecodeOptions
     ) throws {
         switch kind {
-        case .picture: _ = try decoder.decode(options: options)
+        case .image: _ = try decoder.decode(options: options)
         case .frame:
             let compositor = try #require(try decoder.makeCompositor(options: options))
             for index in 0..<decoder.header.animation.frameCount { _ = try compositor.frame(at: index) }

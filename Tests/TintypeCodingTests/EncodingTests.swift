@@ -57,7 +57,7 @@ import TintypeTestTraits
             (UInt8(0), [10, 200, 30]), (255, [250, 20, 120]), (128, [130, 110, 75]), (64, [70, 155, 53]),
         ] as [(UInt8, [Int])]
     )
-    func `a JPEGIs laid over the background`(alpha: UInt8, expected: [Int]) throws {
+    func `a JPEG is laid over the background`(alpha: UInt8, expected: [Int]) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 32, height: 32) { [250, 20, 120, alpha][$2] }
         let options = EncodeOptions(quality: 95, background: .init(red: 10, green: 200, blue: 30))
         let data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options)

@@ -9,7 +9,7 @@ import TintypeTestTraits
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFDamageTests {
     private let coder = GIFCoder()
 
-    /// Each length gives an error, or what is there of the picture.
+    /// Each length gives an error, or what is there of the image.
     @Test func `a file may end anywhere`() throws {
         let sample = GIFSamples.animations[1]
         let frames = try sample.frames.prefix(2).map {

@@ -3,7 +3,7 @@ import Testing
 import TintypeImage
 import TintypeTestSupport
 
-/// Pictures and animations made for tests; pixels have red in the lowest byte.
+/// Images and animations made for tests; pixels have red in the lowest byte.
 enum GIFSamples {
     /// A small animation.
     struct Animation: Sendable, CustomTestStringConvertible {

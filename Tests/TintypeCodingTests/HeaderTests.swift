@@ -40,7 +40,7 @@ import TintypeTestTraits
         #expect(try SampleFiles.decode(data).pixels.format == decoded)
     }
 
-    @Test(arguments: 1...8, [false, true]) func `reads the orientation of AJPEG`(
+    @Test(arguments: 1...8, [false, true]) func `reads the orientation of a JPEG`(
         value: Int,
         isLittleEndian: Bool
     ) throws {

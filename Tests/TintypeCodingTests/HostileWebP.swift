@@ -3,14 +3,14 @@ import TintypeCoding
 
 /// Lossless WebPs made to take much of something, out of few bytes.
 enum HostileWebP {
-    /// A picture of 1,024 columns whose tiles of 4x4 pixels have prefix codes of their own, each of full tables.
+    /// An image of 1,024 columns whose tiles of 4x4 pixels have prefix codes of their own, each of full tables.
     ///
     /// Where there are no pixels, its end is missing.
     static func prefixCodes(groupCount: Int, hasPixels: Bool) -> Data {
         WebPSamples.file([WebPSamples.chunk("VP8L", self.stream(groupCount: groupCount, hasPixels: hasPixels))])
     }
 
-    /// A lossy picture whose alpha is such a one.
+    /// A lossy image whose alpha is such a one.
     static func alphaCodes(groupCount: Int, hasPixels: Bool) throws -> Data {
         let height = self.height(groupCount: groupCount)
         let pixels = try WebPSamples.flat([1, 2, 3], width: 1_024, height: height)
@@ -18,11 +18,11 @@ enum HostileWebP {
         let alpha = self.stream(groupCount: groupCount, hasPixels: hasPixels).dropFirst(5)
         return WebPSamples.file([
             WebPSamples.extended(0x10, 1_024, height), WebPSamples.chunk("ALPH", [1] + alpha),
-            try WebPSamples.picture(pixels, .lossy),
+            try WebPSamples.image(pixels, .lossy),
         ])
     }
 
-    /// A flat picture that was transformed twice, by tiles of 4x4 pixels that are all alike.
+    /// A flat image that was transformed twice, by tiles of 4x4 pixels that are all alike.
     static func transforms(width: Int, height: Int) -> Data {
         var bits = BitWriter()
         bits.append(0x2F, 8)
@@ -43,7 +43,7 @@ enum HostileWebP {
         return WebPSamples.file([WebPSamples.chunk("VP8L", bits.bytes)])
     }
 
-    /// The rows of a picture with so many groups.
+    /// The rows of an image with so many groups.
     private static func height(groupCount: Int) -> Int { (groupCount + 255) / 256 * 4 }
 
     private static func stream(groupCount: Int, hasPixels: Bool) -> [UInt8] {

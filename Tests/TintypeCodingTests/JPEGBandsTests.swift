@@ -9,7 +9,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Bands that several lanes decode make the picture that one lane makes.
+/// Bands that several lanes decode make the image that one lane makes.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGBandsTests {
     private static func open(
         _ data: Data,
@@ -56,11 +56,11 @@ import TintypeTestTraits
         try Self.open(data, shortcuts).decode(options: Self.options(data, divisor: divisor)).image.pixels.samples
     }
 
-    // MARK: Pictures
+    // MARK: Images
 
-    /// The factors of the colours, and the blocks between two markers: a row of each picture has 19 or 10.
+    /// The factors of the colours, and the blocks between two markers: a row of each image has 19 or 10.
     @Test(arguments: [(1, 1, 19), (1, 1, 57), (1, 2, 19), (2, 1, 10), (2, 1, 5), (2, 2, 10), (2, 2, 4), (2, 2, 2)])
-    func `pictures are the same at every size`(across: Int, down: Int, restartInterval: Int) throws {
+    func `images are the same at every size`(across: Int, down: Int, restartInterval: Int) throws {
         for hasOwnTables in [false, true] {
             let data = Data(
                 try JPEGEntropyTests.file(
@@ -82,7 +82,7 @@ import TintypeTestTraits
     }
 
     /// The factors of a single component mean nothing.
-    @Test(arguments: [UInt8(0x11), 0x22]) func `gray pictures are the same`(factors: UInt8) throws {
+    @Test(arguments: [UInt8(0x11), 0x22]) func `gray images are the same`(factors: UInt8) throws {
         var file = try JPEGEntropyTests.file(width: 151, height: 109, components: 1, restartInterval: 19)
         let frame = try #require(Data(file).firstRange(of: Data([0xFF, 0xC0])))
         file[frame.lowerBound + 11] = factors
@@ -94,12 +94,12 @@ import TintypeTestTraits
 
     @Test(.enabled(if: Corpus.isRead)) func `files of the corpus are the same`() throws {
         var count = 0
-        for picture in Corpus.pictures where picture.format == "jpeg" {
-            let data = try picture.data
+        for image in Corpus.images where image.format == "jpeg" {
+            let data = try image.data
             guard let encoded = try? Self.open(data), encoded.header.pixelWidth < 2_000 else { continue }
             for divisor in [1, 8] {
                 guard let samples = try? Self.divided(data, divisor: divisor) else { continue }
-                #expect(try samples == Self.whole(data, divisor: divisor), "\(picture.path)")
+                #expect(try samples == Self.whole(data, divisor: divisor), "\(image.path)")
                 count += 1
             }
         }
@@ -178,7 +178,7 @@ import TintypeTestTraits
 
     // MARK: Lanes
 
-    /// A picture of two million pixels and a little, gray.
+    /// An image of two million pixels and a little, gray.
     private static func makeLarge() throws -> Data {
         var row = try PixelBuffer.noise(.gray8, width: 1_600, height: 1).samples
         row.replaceSubrange(0..<800, with: [UInt8](repeating: 90, count: 800))
@@ -203,7 +203,7 @@ import TintypeTestTraits
         on lanes: DecodeLanes,
         _ gate: WeightedGate
     ) async throws -> DecodedImage {
-        let (decoder, parallel) = try #require(decoder.parallelDecode(.picture, options: options))
+        let (decoder, parallel) = try #require(decoder.parallelDecode(.image, options: options))
         return try await lanes.runTogether(
             helperCount: parallel.helperCount,
             reserving: { gate.placeIfFree(for: parallel.helperByteCount) },
@@ -212,7 +212,7 @@ import TintypeTestTraits
         )
     }
 
-    @Test(arguments: [1, 4]) func `lanes that have nothing to do help with a large picture`(divisor: Int) async throws {
+    @Test(arguments: [1, 4]) func `lanes that have nothing to do help with a large image`(divisor: Int) async throws {
         let data = try Self.large.get()
         let options = try Self.options(data, divisor: divisor)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)

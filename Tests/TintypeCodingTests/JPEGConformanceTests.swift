@@ -18,8 +18,8 @@ import TintypeTestTraits
 
     private static let registry = CoderRegistry()
 
-    private static func pictures(_ folder: String) -> [CorpusPicture] {
-        Corpus.pictures(in: folder) { $0.format == "jpeg" }
+    private static func images(_ folder: String) -> [CorpusImage] {
+        Corpus.images(in: folder) { $0.format == "jpeg" }
     }
 
     /// How a file came out.
@@ -34,7 +34,7 @@ import TintypeTestTraits
     ])
     func folder(_ folder: String) throws {
         var counts = (right: 0, wrong: 0, refused: 0)
-        for picture in Self.pictures(folder) {
+        for picture in Self.images(folder) {
             let outcome = try Self.outcome(of: picture)
             switch outcome {
             case .right: counts.right += 1
@@ -51,7 +51,7 @@ import TintypeTestTraits
     /// A fifth of the default budget is enough for each.
     @Test func `fuzz files are bounded`() throws {
         let limits = DecodingLimits(maximumPixels: 16_000_000, maximumWork: 200_000_000)
-        for picture in Self.pictures("jpeg-fuzz") {
+        for picture in Self.images("jpeg-fuzz") {
             let data = try picture.data
             for allowsTruncated in [false, true] {
                 let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
@@ -66,7 +66,7 @@ import TintypeTestTraits
         }
     }
 
-    private static func isExpected(_ outcome: Outcome, _ picture: CorpusPicture) -> Bool {
+    private static func isExpected(_ outcome: Outcome, _ picture: CorpusImage) -> Bool {
         switch (picture.expectation, outcome) {
         case (_, .wrong): picture.expectation == "any"
         case ("ok", _): outcome == .right
@@ -75,7 +75,7 @@ import TintypeTestTraits
         }
     }
 
-    private static func outcome(of picture: CorpusPicture) throws -> Outcome {
+    private static func outcome(of picture: CorpusImage) throws -> Outcome {
         let data = try picture.data
         do {
             let decoder = try ImageDecoder(data, registry: self.registry)
@@ -90,7 +90,7 @@ import TintypeTestTraits
         }
     }
 
-    private static func difference(_ header: ImageHeader, _ picture: CorpusPicture) -> String? {
+    private static func difference(_ header: ImageHeader, _ picture: CorpusImage) -> String? {
         if let size = picture.size, size != (header.pixelWidth, header.pixelHeight) { return "size" }
         if let size = picture.displayedSize, size != header.uprightSize { return "upright size" }
         let orientation = picture.orientation.map { (1...8).contains($0) ? $0 : 1 } ?? 1
@@ -99,7 +99,7 @@ import TintypeTestTraits
         return nil
     }
 
-    private static func difference(_ pixels: PixelBuffer, _ picture: CorpusPicture) -> String? {
+    private static func difference(_ pixels: PixelBuffer, _ picture: CorpusImage) -> String? {
         guard picture.mean.count == 3 else { return nil }
         let means = PixelMeasure.means(pixels)
         let mean = zip(means.whole, picture.mean).map { abs($0 - $1) }.max() ?? 0

@@ -100,7 +100,7 @@ import TintypeTestTraits
 
     @Test(.enabled(if: Corpus.isRead)) func `all ways to read a file of the corpus agree`() throws {
         var damagedCount = 0
-        for image in Corpus.pictures where image.format == "jpeg" {
+        for image in Corpus.images where image.format == "jpeg" {
             let data = try image.data
             // The limits are checked against the header before.
             let decoder = try? ImageDecoder(data, registry: SampleFiles.registry, limits: Self.limits)

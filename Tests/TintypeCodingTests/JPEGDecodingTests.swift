@@ -12,7 +12,7 @@ import TintypeTestTraits
     private let coder = JPEGCoder()
 
     private func data(_ path: String) throws -> Data {
-        try #require(Corpus.pictures.first { $0.path == path }).data
+        try #require(Corpus.images.first { $0.path == path }).data
     }
 
     private func decode(_ data: Data, _ options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
@@ -119,7 +119,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A scan costs time by the picture's size, not by its bytes.
+    /// A scan costs time by the image's size, not by its bytes.
     @Test func `endless scans are refused`() throws {
         let data = try self.data("jpeg-progressive/3.jpg")
         let scan = try #require(data.range(ofScan: 1))

@@ -10,7 +10,7 @@ import TintypeTestTraits
 @Suite(.computing) struct JPEGEncodingTests {
     private let coder = JPEGCoder()
 
-    /// A picture with slopes and edges in all channels.
+    /// An image with slopes and edges in all channels.
     private func image(_ format: PixelFormat = .rgb8, width: Int = 203, height: Int = 117) throws -> Image {
         let layout = try PixelLayout(format: format, width: width, height: height)
         let plane = layout.planes[0]

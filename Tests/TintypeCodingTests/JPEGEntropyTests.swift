@@ -45,7 +45,7 @@ import TintypeTestTraits
         )
     }
 
-    /// A picture of noise and soft parts, or of `samples`.
+    /// An image of noise and soft parts, or of `samples`.
     static func file(
         width: Int = 150,
         height: Int = 110,
@@ -90,7 +90,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(1, 1), (2, 1), (1, 2), (2, 2)], [0, 1, 3])
-    func `pictures are the same at every size`(factors: (across: Int, down: Int), restartInterval: Int) throws {
+    func `images are the same at every size`(factors: (across: Int, down: Int), restartInterval: Int) throws {
         for (quality, hasOwnTables) in [(20, false), (85, true), (100, false), (100, true)] {
             let file = try Self.file(
                 quality: quality,
@@ -109,7 +109,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `gray pictures are the same`() throws {
+    @Test func `gray images are the same`() throws {
         let file = try Self.file(components: 1, quality: 90)
         for eighths in 1...8 {
             let (outcome, usedOwn) = Self.decode(file, eighths: eighths, usesOwn: true)
@@ -120,8 +120,8 @@ import TintypeTestTraits
     /// Every way that there is: sizes, interpolation, lines and columns that are left out.
     @Test(.enabled(if: Corpus.isRead)) func `files of the corpus are the same, and are warned of`() throws {
         var ownCount = 0
-        for picture in Corpus.pictures where picture.format == "jpeg" {
-            let file = Array(try picture.data)
+        for image in Corpus.images where image.format == "jpeg" {
+            let file = Array(try image.data)
             guard file.count < 25_000 else { continue }
             for number in 0..<16 {
                 let ways = (eighths: 1 << (number & 3), isFancy: number & 4 == 0, skipsAndCrops: number & 8 != 0)
@@ -139,9 +139,9 @@ import TintypeTestTraits
                     skipsAndCrops: ways.skipsAndCrops,
                     usesOwn: true
                 )
-                #expect(outcome.samples == expected.samples, "\(picture.path), \(ways)")
-                #expect(outcome.hasFailed == expected.hasFailed, "\(picture.path), \(ways)")
-                #expect((outcome.warningCount > 0) == (expected.warningCount > 0), "\(picture.path), \(ways)")
+                #expect(outcome.samples == expected.samples, "\(image.path), \(ways)")
+                #expect(outcome.hasFailed == expected.hasFailed, "\(image.path), \(ways)")
+                #expect((outcome.warningCount > 0) == (expected.warningCount > 0), "\(image.path), \(ways)")
                 if usedOwn { ownCount += 1 }
             }
         }
@@ -214,7 +214,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `pictures of 64 KiB and more have it, smaller ones have the library's`() throws {
+    @Test func `images of 64 KiB and more have it, smaller ones have the library's`() throws {
         let large = Data(try Self.file(width: 500, height: 400, quality: 95))
         try #require(large.count > 80 << 10)
         let small = Data(try Self.file(width: 300, height: 200, quality: 95))
@@ -280,7 +280,7 @@ import TintypeTestTraits
             #expect(outcome.samples == expected.samples, "\(end)")
             #expect(outcome.failure == expected.failure, "\(end)")
             if outcome.usedOwn { ownCount += 1 }
-            // Another picture behind it is as good as an end.
+            // Another image behind it is as good as an end.
             let joined = cut + file
             let whole = try Self.read(joined, divisor: 1, allowsTruncated: allowsTruncated, [])
             let outcomeOfJoined = try Self.read(joined, divisor: 1, .entropyDecodingOfSmallFiles)

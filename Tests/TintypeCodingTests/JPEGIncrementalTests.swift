@@ -10,7 +10,7 @@ import TintypeTestTraits
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGIncrementalTests {
     private let coder = JPEGCoder()
 
-    private static let pictures = Corpus.pictures(
+    private static let images = Corpus.images(
         in: "jpeg",
         "jpeg-progressive",
         "jpeg-cmyk",
@@ -22,8 +22,8 @@ import TintypeTestTraits
         try #require(try self.coder.makeIncrementalDecoder(for: .jpeg, options: options))
     }
 
-    @Test(arguments: pictures, [1_021]) func `pieces give the same pixels as the whole`(
-        _ picture: CorpusPicture,
+    @Test(arguments: images, [1_021]) func `pieces give the same pixels as the whole`(
+        _ picture: CorpusImage,
         size: Int
     ) throws {
         let data = try picture.data
@@ -42,8 +42,8 @@ import TintypeTestTraits
         "jpeg/jpeg_ff00_header.jpg", "jpeg-cmyk/jpg-cmyk-2.jpg",
     ])
     func `single bytes give the same pixels as the whole`(path: String) throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == path })
-        try self.piecesGiveTheSamePixelsAsTheWhole(picture, size: 1)
+        let picture = try #require(Corpus.images.first { $0.path == path })
+        try self.`pieces give the same pixels as the whole`(picture, size: 1)
     }
 
     @Test(arguments: ProgressivePrefix.all) func `a preview shows each scan`(_ prefix: ProgressivePrefix) throws {
@@ -58,7 +58,7 @@ import TintypeTestTraits
         } else {
             // A file without an end: nothing tells that its last scan is over.
             try #require(prefix.byteCount + 2 > data.count)
-            image = try self.lenientPicture(data)
+            image = try self.lenientImage(data)
         }
         let means = PixelMeasure.means(image.pixels)
         let mean = zip(means.whole, prefix.mean).map { abs($0 - $1) }.max() ?? 0
@@ -68,14 +68,14 @@ import TintypeTestTraits
         #expect(try decoder.preview() == nil)
     }
 
-    private func lenientPicture(_ data: Data) throws -> Image {
+    private func lenientImage(_ data: Data) throws -> Image {
         let decoder = try self.decoder(DecodeOptions(allowsTruncated: true, color: .ignore))
         try decoder.append(data)
         return try decoder.finish().image
     }
 
     @Test func `rows of a baseline image are shown as they arrive`() throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == "photos/TestJFIF.jpg" })
+        let picture = try #require(Corpus.images.first { $0.path == "photos/TestJFIF.jpg" })
         let data = try picture.data
         let decoder = try self.decoder()
         try decoder.append(data.prefix(data.count / 2))
@@ -89,7 +89,7 @@ import TintypeTestTraits
     @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg"]) func `a missing end is an error`(
         path: String
     ) throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == path })
+        let picture = try #require(Corpus.images.first { $0.path == path })
         let data = try picture.data
         for allowsTruncated in [false, true] {
             let decoder = try self.decoder(DecodeOptions(allowsTruncated: allowsTruncated))
@@ -104,14 +104,14 @@ import TintypeTestTraits
     }
 
     @Test func `limits are checked before pixels exist`() throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == "bombs/max_size.jpg" })
+        let picture = try #require(Corpus.images.first { $0.path == "bombs/max_size.jpg" })
         let decoder = try self.decoder()
         let error = #expect(throws: CodingError.self) { try decoder.append(try picture.data) }
         #expect(error?.code == .sideTooLong)
     }
 }
 
-/// One line of the corpus' progressive.tsv: a progressive picture after one of its scans.
+/// One line of the corpus' progressive.tsv: a progressive image after one of its scans.
 struct ProgressivePrefix: Sendable, CustomStringConvertible {
     /// Where libjpeg-turbo 2.1 smooths blocks in another way than 3, which made the table: `djpeg` 2.1.5
     /// on the same bytes gives exactly our pixels.

@@ -75,15 +75,15 @@ import TintypeTestTraits
         #expect(Self.decode(data, divisor: divisor, .scans) == Self.decode(data, divisor: divisor, []))
     }
 
-    @Test(.enabled(if: Corpus.isRead)) func `progressive pictures of the corpus are the same`() throws {
+    @Test(.enabled(if: Corpus.isRead)) func `progressive images of the corpus are the same`() throws {
         var skippedCount = 0
-        for picture in Corpus.pictures where picture.format == "jpeg" && picture.folder != "jpeg-fuzz" {
-            let data = try picture.data
+        for image in Corpus.images where image.format == "jpeg" && image.folder != "jpeg-fuzz" {
+            let data = try image.data
             guard data.firstRange(of: Data([0xFF, 0xC2])) != nil else { continue }
             for allowsTruncated in [false, true] {
                 let (whole, allWork) = Self.decode(data, allowsTruncated: allowsTruncated, [])
                 let (skipped, work) = Self.decode(data, allowsTruncated: allowsTruncated, .scans)
-                #expect(skipped == whole, "\(picture.path)")
+                #expect(skipped == whole, "\(image.path)")
                 #expect(work <= allWork)
                 if work < allWork { skippedCount += 1 }
             }

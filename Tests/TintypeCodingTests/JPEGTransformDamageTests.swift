@@ -126,28 +126,28 @@ import TintypeTestTraits
             "jpeg", "jpeg-cmyk", "jpeg-exotic", "jpeg-orientation", "jpeg-progressive", "jpeg-corrupt",
         ]
     )
-    func `small pictures of the corpus keep their coefficients`(folder: String) throws {
+    func `small images of the corpus keep their coefficients`(folder: String) throws {
         var check = LosslessCheck()
-        let pictures = Corpus.pictures(in: folder) { picture in
-            picture.format == "jpeg" && (picture.size.map { $0.width * $0.height <= 20_000 } ?? false)
+        let images = Corpus.images(in: folder) { image in
+            image.format == "jpeg" && (image.size.map { $0.width * $0.height <= 20_000 } ?? false)
         }
-        for picture in pictures {
-            let data = try picture.data
+        for image in images {
+            let data = try image.data
             guard data.count <= 20_000 else { continue }
-            #expect(try check.faults(of: data) == [], "\(picture.path)")
+            #expect(try check.faults(of: data) == [], "\(image.path)")
         }
     }
 
     @Test(.enabled(if: Corpus.isRead)) func `files of fuzzers are an error at most`() throws {
         let limits = DecodingLimits(maximumPixels: 1_000_000, maximumWork: 20_000_000)
-        for (index, picture) in Corpus.pictures(in: "jpeg-fuzz").enumerated() where index % 8 == 0 {
-            try Self.check(picture.data, limits)
+        for (index, image) in Corpus.images(in: "jpeg-fuzz").enumerated() where index % 8 == 0 {
+            try Self.check(image.data, limits)
         }
     }
 }
 
 extension SlowFiles {
-    /// A gray picture of two blocks whose first coefficient is large, and one other larger than a baseline picture can have.
+    /// A gray image of two blocks whose first coefficient is large, and one other larger than a baseline image can have.
     static func wideCoefficients() -> Data {
         var data = self.flatJPEG(16, 8)
         // Codes of one bit: of the first coefficient 0, of others a run of none with 12 bits (0x0C).

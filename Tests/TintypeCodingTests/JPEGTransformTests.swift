@@ -108,7 +108,7 @@ import TintypeTestTraits
         }
     }
 
-    /// What TurboJPEG makes of a picture, and what code of our own does.
+    /// What TurboJPEG makes of an image, and what code of our own does.
     private static func both(_ transform: JPEGTransform, _ data: Data) throws -> (turbo: Data?, own: Data) {
         let header = try JPEGHeader(data, work: DecodeWork(DecodingLimits()))
         return try data.withUnsafeBytes { source in
@@ -152,7 +152,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Orientation.allCases, [false, true])
-    func `a picture becomes upright by its EXIF block`(_ orientation: Orientation, isLittleEndian: Bool) throws {
+    func `an image becomes upright by its EXIF block`(_ orientation: Orientation, isLittleEndian: Bool) throws {
         let pixels = try PixelBuffer.noise(.rgb8, width: 48, height: 32)
         let data = try SampleFiles.jpeg(pixels, orientation: Int(orientation.rawValue), isLittleEndian: isLittleEndian)
         let result = try JPEGTransform(turnsUpright: true).apply(to: data)
@@ -166,7 +166,7 @@ import TintypeTestTraits
         let turned = try #require(JPEGCoefficients(result.data))
         let turn = try #require(turns[orientation])
         #expect(turned.difference(from: try #require(JPEGCoefficients(data)), turned: turn) == nil)
-        // Upright pictures have nothing to be done.
+        // Upright images have nothing to be done.
         #expect(try JPEGTransform(turnsUpright: true).apply(to: result.data).data == result.data)
     }
 
@@ -182,7 +182,7 @@ import TintypeTestTraits
     @Test(arguments: [
         (JPEGTransform.Turn.flipHorizontal, false), (.rotate180, false), (.transpose, true), (.none, true),
     ])
-    func `a picture of one pixel can't be mirrored`(_ turn: JPEGTransform.Turn, isPossible: Bool) throws {
+    func `an image of one pixel can't be mirrored`(_ turn: JPEGTransform.Turn, isPossible: Bool) throws {
         let data = try SampleFiles.smooth(.jpeg, width: 1, height: 1)
         let transform = JPEGTransform(turn: turn, coding: .optimizedTables)
         guard isPossible else { return Self.expect(.notLossless) { try transform.apply(to: data) } }
@@ -221,7 +221,7 @@ import TintypeTestTraits
         (-1, 0, 4, 4), (0, -8, 4, 4), (0, 0, 0, 4), (0, 0, 4, -1), (64, 0, 1, 1), (0, 48, 1, 1), (8, 0, 57, 1),
         (0, 8, 1, 41), (Int.max, 0, 1, 1), (8, 8, Int.max, Int.max), (Int.min, Int.min, Int.max, Int.max),
     ])
-    func `a crop that is not within the picture is refused`(_ x: Int, _ y: Int, _ width: Int, _ height: Int) throws {
+    func `a crop that is not within the image is refused`(_ x: Int, _ y: Int, _ width: Int, _ height: Int) throws {
         let data = try SampleFiles.smooth(.jpeg)
         let crop = PixelRectangle(x: x, y: y, width: width, height: height)
         Self.expect(.invalidOptions) { try JPEGTransform(crop: crop).apply(to: data) }
@@ -306,7 +306,7 @@ import TintypeTestTraits
         #expect(throws: Never.self) { try JPEGTransform(turn: .rotate90).apply(to: small, limits: limits) }
     }
 
-    @Test func `five hundred scans of a large picture are refused at once`() throws {
+    @Test func `five hundred scans of a large image are refused at once`() throws {
         let data = SlowFiles.scans(499, 10_000, 10_000)
         Self.expect(.tooMuchWork) { try JPEGTransform(turn: .rotate90).apply(to: data) }
     }

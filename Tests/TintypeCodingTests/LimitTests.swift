@@ -89,7 +89,7 @@ import TintypeTestTraits
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
             let bytes = 100 * 80 * pixelFormat.channelCount
             #expect(decoder.byteCount(options: DecodeOptions()) >= bytes)
-            // The libraries have tables of their own, however small the picture is.
+            // The libraries have tables of their own, however small the image is.
             #expect(decoder.byteCount(options: DecodeOptions()) <= bytes * 3 + 128 << 10)
         }
     }

@@ -154,7 +154,7 @@ import TintypeTestTraits
             let outcomes = [try Self.read(data, Self.ahead(for: data)), try await Self.readTogether(data, on: lanes)]
             for outcome in outcomes {
                 #expect(outcome.failure == expected.failure)
-                // A picture of this size is inflated whole, without help, before its first row is given.
+                // An image of this size is inflated whole, without help, before its first row is given.
                 #expect(outcome.rows == expected.rows || expected.failure != nil && expected.rows.isEmpty)
             }
             #expect(outcomes[0] == outcomes[1])
@@ -169,7 +169,7 @@ import TintypeTestTraits
         #expect(try await Self.readTogether(data, rowCount: 3, on: DecodeLanes(count: 2)) == expected)
     }
 
-    @Test func `only large pictures that come row by row are inflated ahead`() throws {
+    @Test func `only large images that come row by row are inflated ahead`() throws {
         let encoded = try EncodedPNG(Self.file(.rgb8), limits: DecodingLimits())
         #expect(encoded.makeAhead(options: DecodeOptions()) == nil)
         var file = PNGFile(declaring: 2_600, 2_600)

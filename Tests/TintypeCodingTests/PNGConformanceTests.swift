@@ -17,11 +17,11 @@ import TintypeTestTraits
     )
     func `a folder comes out as the manifest says`(folder: String) throws {
         var counts = (right: 0, refused: 0)
-        for picture in PNGCorpus.pictures(folder) {
-            switch try PNGCorpus.outcome(of: picture) {
+        for image in PNGCorpus.images(folder) {
+            switch try PNGCorpus.outcome(of: image) {
             case .right: counts.right += 1
             case .refused: counts.refused += 1
-            case .wrong(let reason): Issue.record("\(picture.path): \(reason)")
+            case .wrong(let reason): Issue.record("\(image.path): \(reason)")
             }
         }
         print("PNG \(folder): \(counts.right) right, \(counts.refused) refused")
@@ -39,33 +39,33 @@ import TintypeTestTraits
             limits: DecodingLimits(maximumPixels: 1_000_000),
             allowsTruncated: allowsTruncated
         )
-        for picture in PNGCorpus.pictures(folder) {
-            let data = try picture.data
+        for image in PNGCorpus.images(folder) {
+            let data = try image.data
             let whole = PNGWays.whole(data, options)
-            #expect(PNGWays.rows(data, options).map { $0 == whole } != false, "\(picture.path) by rows")
+            #expect(PNGWays.rows(data, options).map { $0 == whole } != false, "\(image.path) by rows")
             for size in [1 << 20, 997, 13] where data.count / size < 20_000 {
                 let pieces = PNGWays.pieces(data, options, size: size)
-                #expect(pieces == whole, "\(picture.path) in pieces of \(size)")
+                #expect(pieces == whole, "\(image.path) in pieces of \(size)")
             }
         }
     }
 
-    /// libspng is written by others: what it takes for a picture, we take for the same.
+    /// libspng is written by others: what it takes for an image, we take for the same.
     @Test(arguments: ["pngsuite", "png", "png-orientation", "icc", "apng", "png-corrupt"])
     func `libspng agrees`(folder: String) throws {
-        for picture in PNGCorpus.pictures(folder) where picture.expectation == "ok" {
-            let data = try picture.data
+        for image in PNGCorpus.images(folder) where image.expectation == "ok" {
+            let data = try image.data
             guard let reference = PNGReference.samples(of: data) else { continue }
             let decoder = try ImageDecoder(PNGReference.still(data), registry: SampleFiles.registry)
-            #expect(PNGReference.expanded(try decoder.decodeStored().image.pixels) == reference, "\(picture.path)")
+            #expect(PNGReference.expanded(try decoder.decodeStored().image.pixels) == reference, "\(image.path)")
         }
     }
 
     @Test func `frames are as composited`() throws {
         var counts = (exact: 0, close: 0)
         for (path, frames) in try PNGCorpus.frames() {
-            let picture = try #require(Corpus.pictures.first { $0.path == path })
-            let data = try picture.data
+            let image = try #require(Corpus.images.first { $0.path == path })
+            let data = try image.data
             for frame in frames {
                 let pixels = try SampleFiles.decode(data, DecodeOptions(frame: frame.index)).pixels
                 let isRight = PixelMeasure.digest(pixels, clearsHidden: true) == frame.digest
@@ -80,15 +80,15 @@ import TintypeTestTraits
     }
 
     @Test func `no fuzzed file crashes`() throws {
-        for picture in PNGCorpus.pictures("png-fuzz") {
-            let data = try picture.data
+        for image in PNGCorpus.images("png-fuzz") {
+            let data = try image.data
             for allowsTruncated in [false, true] {
                 let options = DecodeOptions(
                     limits: DecodingLimits(maximumPixels: 1_000_000),
                     allowsTruncated: allowsTruncated
                 )
                 guard case .pixels(let width, let height, _) = PNGWays.whole(data, options) else { continue }
-                #expect((width, height) == (try #require(picture.size)), "\(picture.path)")
+                #expect((width, height) == (try #require(image.size)), "\(image.path)")
             }
         }
     }

@@ -27,11 +27,11 @@ enum PNGCorpus {
             "its profile ends after 32,000 of 557,168 bytes, and is left out; the pixels are right"
     ]
 
-    static func pictures(_ folder: String) -> [CorpusPicture] {
-        Corpus.pictures(in: folder) { $0.format == "png" }
+    static func images(_ folder: String) -> [CorpusImage] {
+        Corpus.images(in: folder) { $0.format == "png" }
     }
 
-    static func outcome(of picture: CorpusPicture) throws -> Outcome {
+    static func outcome(of picture: CorpusImage) throws -> Outcome {
         let data = try picture.data
         do {
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
@@ -41,7 +41,7 @@ enum PNGCorpus {
             }
             let image = try self.defaultImage(of: data, decoder)
             switch picture.expectation {
-            case "error": return .wrong("there is a picture, and should be none")
+            case "error": return .wrong("there is an image, and should be none")
             case "partial" where picture.digest == "-": return .right
             default:
                 guard PixelMeasure.digest(image.pixels) != picture.digest else { return .right }
@@ -97,7 +97,7 @@ enum PNGCorpus {
         return types
     }
 
-    private static func difference(_ header: ImageHeader, _ picture: CorpusPicture) -> String? {
+    private static func difference(_ header: ImageHeader, _ picture: CorpusImage) -> String? {
         guard picture.expectation == "ok" else { return nil }
         if let size = picture.size, (header.pixelWidth, header.pixelHeight) != size { return "the size differs" }
         if let count = picture.frameCount, header.animation.frameCount != count {

@@ -83,12 +83,12 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: Corpus.isRead)) func `bombs are refused at once`() throws {
-        for picture in PNGCorpus.pictures("bombs") where picture.expectation == "limit" {
-            let data = try picture.data
+        for image in PNGCorpus.images("bombs") where image.expectation == "limit" {
+            let data = try image.data
             let (_, peak) = AllocatedMemory.peak {
                 #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
             }
-            #expect(peak < 1 << 20, "\(picture.path)")
+            #expect(peak < 1 << 20, "\(image.path)")
         }
     }
 }

@@ -32,7 +32,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: Corpus.isRead)) func `passes appear as blocks`() throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == "pngsuite/basi2c08.png" })
+        let picture = try #require(Corpus.images.first { $0.path == "pngsuite/basi2c08.png" })
         let data = try picture.data
         let whole = try SampleFiles.decode(data).pixels
         let decoder = try Self.decoder()
@@ -63,10 +63,10 @@ import TintypeTestTraits
     }
 
     @Test func `an animation gives the frame that was asked for`() throws {
-        let pictures = try (1...3).map { try PixelBuffer.noise(.rgb8, width: 9, height: 7, seed: $0) }
-        let frames = pictures.map { AnimationContent.Frame(image: Image(pixels: $0), milliseconds: 50) }
+        let images = try (1...3).map { try PixelBuffer.noise(.rgb8, width: 9, height: 7, seed: $0) }
+        let frames = images.map { AnimationContent.Frame(image: Image(pixels: $0), milliseconds: 50) }
         let data = try PNGCoder().encode(AnimationContent(frames: frames), as: .png, options: EncodeOptions())
-        for (index, picture) in pictures.enumerated() {
+        for (index, picture) in images.enumerated() {
             let decoder = try Self.decoder(DecodeOptions(frame: index))
             for byte in data.indices { try decoder.append(data[byte...byte]) }
             let pixels = try decoder.finish().image.pixels

@@ -40,7 +40,7 @@ enum PNGReference {
         return file.data
     }
 
-    /// All samples, row by row, without padding; fast enough for large pictures in tests.
+    /// All samples, row by row, without padding; fast enough for large images in tests.
     static func samples(of pixels: PixelBuffer) -> [UInt8] {
         let plane = pixels.layout.planes[0]
         var samples: [UInt8] = []

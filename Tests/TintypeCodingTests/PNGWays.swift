@@ -18,7 +18,7 @@ enum PNGWays {
         }
     }
 
-    /// `nil` for a picture that has no rows to lend.
+    /// `nil` for an image that has no rows to lend.
     static func rows(_ data: Data, _ options: DecodeOptions) -> Result? {
         var isLent = true
         let result = self.result {

@@ -13,7 +13,7 @@ import TintypeTestTraits
         (567, 379, 2), (284, 190, 4), (283, 189, 8), (1, 1, 8), (10, 1_512, 1), (5_000, 10, 1), (0, 100, 1),
         (100, 0, 1),
     ])
-    func `a JPEGIs scaled by the largest divisor that suffices`(width: Int, height: Int, divisor: Int) throws {
+    func `a JPEG is scaled by the largest divisor that suffices`(width: Int, height: Int, divisor: Int) throws {
         let data = try Fixtures.data("flower.jpg")
         let decoded = try Self.decode(data, PixelSize(width: width, height: height))
         #expect(decoded.image.width == (2_268 + divisor - 1) / divisor)
@@ -23,7 +23,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [(33, 17), (64, 64), (7, 100), (31, 31), (8, 8)], [1, 2, 4, 8])
-    func `the covered part of AJPEGIs exact`(size: (width: Int, height: Int), divisor: Int) throws {
+    func `the covered part of a JPEG is exact`(size: (width: Int, height: Int), divisor: Int) throws {
         let data = try SampleFiles.smooth(.jpeg, width: size.width, height: size.height)
         let wanted = PixelSize(width: size.width / divisor, height: size.height / divisor)
         let decoded = try Self.decode(data, wanted)
@@ -39,7 +39,7 @@ import TintypeTestTraits
         (1_134, 756, 1_134, 756), (2_000, 2_000, 1_134, 756), (400, 300, 450, 300), (567, 378, 567, 378),
         (100, 1, 100, 67), (1, 100, 150, 100), (1, 1, 2, 1), (0, 0, 1_134, 756),
     ])
-    func `a web PIs scaled to the size`(width: Int, height: Int, resultWidth: Int, resultHeight: Int) throws {
+    func `a WebP is scaled to the size`(width: Int, height: Int, resultWidth: Int, resultHeight: Int) throws {
         let data = try Fixtures.data("flower.webp")
         let decoded = try Self.decode(data, PixelSize(width: width, height: height))
         #expect((decoded.image.width, decoded.image.height) == (resultWidth, resultHeight))
@@ -75,7 +75,7 @@ import TintypeTestTraits
         #expect(largest < 4.1)
     }
 
-    @Test func `a PNGIs decoded whole`() throws {
+    @Test func `a PNG is decoded whole`() throws {
         let decoded = try Self.decode(try SampleFiles.smooth(.png), PixelSize(width: 1, height: 1))
         #expect((decoded.image.width, decoded.image.height) == (64, 48))
         #expect(decoded.coveredWidth == 64)

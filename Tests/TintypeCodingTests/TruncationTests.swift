@@ -11,7 +11,7 @@ import TintypeTestTraits
         (.jpeg, .gray8), (.jpeg, .rgb8), (.png, .gray8), (.png, .rgb8), (.png, .rgba8), (.webp, .rgb8), (.webp, .rgba8),
     ]
 
-    /// A picture that takes a few thousand bytes in each format.
+    /// An image that takes a few thousand bytes in each format.
     private static func file(_ format: ImageFormat, _ pixelFormat: PixelFormat) throws -> Data {
         try SampleFiles.encode(try .noise(pixelFormat, width: 48, height: 40), as: format, quality: 60)
     }
@@ -40,7 +40,7 @@ import TintypeTestTraits
         var decodedRows = 0
         for count in stride(from: 0, to: data.count, by: 10) {
             guard let image = try? SampleFiles.decode(data.prefix(count), DecodeOptions(allowsTruncated: true)) else {
-                // Once there is a picture, more bytes never take it away.
+                // Once there is an image, more bytes never take it away.
                 #expect(decodedRows == 0, "\(count) of \(data.count) bytes")
                 continue
             }
@@ -82,7 +82,7 @@ import TintypeTestTraits
 
     @Test func `a wrong checksum without pixels costs only its chunk`() throws {
         var file = PNGFile(try Self.file(.png, .gray8))
-        file.insert("tEXt", Array("Title\0a picture".utf8))
+        file.insert("tEXt", Array("Title\0a image".utf8))
         var data = file.data
         // Behind the signature and the header chunk: length, type, body, checksum.
         data[8 + 25 + 8 + 15] ^= 1

@@ -29,36 +29,36 @@ import TintypeTestTraits
         return frames
     }()
 
-    static let stills = Corpus.pictures(in: "webp", "webp-vectors", "webp-orientation", "icc", "photos") {
+    static let stills = Corpus.images(in: "webp", "webp-vectors", "webp-orientation", "icc", "photos") {
         $0.format == "webp" && $0.expectation == "ok"
     }
-    static let animations = Corpus.pictures(in: "webp-anim")
+    static let animations = Corpus.images(in: "webp-anim")
 
     @Test(arguments: Self.stills) func `every way to decode a still gives the reference`(
-        _ picture: CorpusPicture
+        _ image: CorpusImage
     ) throws {
-        let data = try picture.data
+        let data = try image.data
         let encoded = try WebPCoder().open(data)
-        #expect(encoded.header.hasAlpha || picture.hasAlpha == false)
-        #expect((encoded.header.colorProfile != nil) == (picture.hasProfile == true))
+        #expect(encoded.header.hasAlpha || image.hasAlpha == false)
+        #expect((encoded.header.colorProfile != nil) == (image.hasProfile == true))
         #expect(encoded.header.animation.frameCount == 1)
         let whole = try encoded.decode(options: DecodeOptions()).image.pixels
-        #expect(PixelMeasure.digest(whole) == picture.digest)
-        #expect(PixelMeasure.digest(try #require(try WebPSamples.rows(of: data))) == picture.digest)
+        #expect(PixelMeasure.digest(whole) == image.digest)
+        #expect(PixelMeasure.digest(try #require(try WebPSamples.rows(of: data))) == image.digest)
         var generator = SeededGenerator(seed: UInt64(data.count))
         let pieces = WebPSamples.pieces(of: data, upTo: 3_000, using: &generator)
         let arrived = try WebPSamples.decode(pieces).image
-        #expect(PixelMeasure.digest(arrived.pixels) == picture.digest)
+        #expect(PixelMeasure.digest(arrived.pixels) == image.digest)
         #expect(arrived.orientation == encoded.header.orientation)
     }
 
-    @Test(arguments: Self.animations) func `every frame is the references`(_ picture: CorpusPicture) throws {
-        let data = try picture.data
+    @Test(arguments: Self.animations) func `every frame is the references`(_ image: CorpusImage) throws {
+        let data = try image.data
         let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [WebPCoder()]))
         let reader = try #require(try decoder.frameReader())
         let compositor = try FrameCompositor(reader)
-        let frames = try #require(Self.frames[picture.path])
-        #expect(decoder.header.animation.loopCount == picture.loopCount)
+        let frames = try #require(Self.frames[image.path])
+        #expect(decoder.header.animation.loopCount == image.loopCount)
         #expect(decoder.header.animation.durations == frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
         #expect(reader.frames.count == frames.count)
         for (index, frame) in frames.enumerated() {

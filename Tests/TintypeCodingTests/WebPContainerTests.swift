@@ -19,7 +19,7 @@ import TintypeTestTraits
     }
 
     private static func still(_ color: [UInt8] = Self.red) throws -> [UInt8] {
-        try WebPSamples.picture(.make(color.count == 4 ? .rgba8 : .rgb8, width: 8, height: 6) { color[$2] })
+        try WebPSamples.image(.make(color.count == 4 ? .rgba8 : .rgb8, width: 8, height: 6) { color[$2] })
     }
 
     private static func error(_ chunks: [[UInt8]], size: Int? = nil) -> CodingError? {
@@ -49,10 +49,10 @@ import TintypeTestTraits
         let broken: [[[UInt8]]] = [
             // Animated and still, frames before their timing, no frames, frames without a flag.
             [moving, still], [moving, frame], [moving, timing], [extended, timing, frame], [timing, frame],
-            // A canvas of another size, two canvases, two pictures, no picture.
+            // A canvas of another size, two canvases, two images, no image.
             [WebPSamples.extended(0, 9, 6), still], [extended, extended, still], [extended, still, still], [extended],
             [], [WebPSamples.chunk("JUNK", [1, 2, 3]), still],
-            // Frames of another size than their picture, over the edge, and without a picture.
+            // Frames of another size than their image, over the edge, and without an image.
             [moving, timing, WebPSamples.frame(still, width: 7, height: 6)],
             [moving, timing, WebPSamples.frame(still, left: 2, width: 8, height: 6)],
             [moving, timing, WebPSamples.frame([], width: 8, height: 6)],
@@ -76,7 +76,7 @@ import TintypeTestTraits
         #expect(Self.error([still], size: 0)?.code == .corrupt)
         #expect(Self.error([still], size: right - 10)?.code == .corrupt)
         #expect(Self.error([still, [1, 2, 3, 4, 5, 6, 7, 8, 9]], size: right) == nil)
-        // What is left of a chunk's head behind the picture.
+        // What is left of a chunk's head behind the image.
         #expect(Self.error([still, [1, 2, 3]]) == nil)
     }
 
@@ -115,7 +115,7 @@ import TintypeTestTraits
             let color = frame.hasAlpha ? Self.clear : Self.red
             let pixels = try WebPSamples.flat(color, width: frame.width, height: frame.height)
             return WebPSamples.frame(
-                try WebPSamples.picture(pixels),
+                try WebPSamples.image(pixels),
                 left: frame.left,
                 top: frame.top,
                 width: frame.width,
@@ -193,7 +193,7 @@ import TintypeTestTraits
     /// Also files of the corpus that break decoders.
     @Test func `what broke once breaks no more`() throws {
         let files = try WebPSamples.crashes.map { try Data(contentsOf: $0) }
-        let damaged = Corpus.isRead ? try Corpus.pictures(in: "webp-corrupt").map { try $0.data } : []
+        let damaged = Corpus.isRead ? try Corpus.images(in: "webp-corrupt").map { try $0.data } : []
         for data in files + damaged {
             for allowsTruncated in [false, true] {
                 let options = DecodeOptions(

@@ -29,9 +29,9 @@ enum WebPSamples {
         self.chunk("ANIM", [0, 0, 0, 0] + self.number(loopCount, 2))
     }
 
-    /// An ANMF chunk around a picture's chunks.
+    /// An ANMF chunk around an image's chunks.
     static func frame(
-        _ picture: [UInt8],
+        _ image: [UInt8],
         left: Int = 0,
         top: Int = 0,
         width: Int,
@@ -42,16 +42,16 @@ enum WebPSamples {
         let head =
             self.number(left / 2, 3) + self.number(top / 2, 3) + self.number(width - 1, 3)
             + self.number(height - 1, 3) + self.number(milliseconds, 3) + [flags]
-        return self.chunk("ANMF", head + picture)
+        return self.chunk("ANMF", head + image)
     }
 
-    /// The chunks of a picture, without the file around them.
-    static func picture(_ pixels: PixelBuffer, _ compression: EncodeOptions.Compression = .lossless) throws -> [UInt8] {
+    /// The chunks of an image, without the file around them.
+    static func image(_ pixels: PixelBuffer, _ compression: EncodeOptions.Compression = .lossless) throws -> [UInt8] {
         let options = EncodeOptions(compression: compression)
         let data = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: options)
         let container = try WebPContainer(data)
-        let picture = try #require(container.pictures.first)
-        return Array(data[picture.bytes]) + (picture.bytes.count % 2 == 0 ? [] : [0])
+        let image = try #require(container.images.first)
+        return Array(data[image.bytes]) + (image.bytes.count % 2 == 0 ? [] : [0])
     }
 
     /// One colour all over.

@@ -11,12 +11,12 @@ import TintypeTestTraits
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheAndPrefetchTests {
     let fixture: CommandFixture
     let origin: FaultyOrigin
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.png()
-        let body = FaultyResponse.body(Array(self.picture))
+        self.image = try Images.png()
+        let body = FaultyResponse.body(Array(self.image))
         self.origin = try FaultyOrigin(["/1.png": body, "/2.png": body, "/3.png": body])
     }
 
@@ -38,7 +38,7 @@ import TintypeTestTraits
     }
 
     @Test func `a list is prefetched from a file`() async throws {
-        let list = "# pictures\n\n  \(self.url(1))  \r\n\(self.url(2))\n"
+        let list = "# images\n\n  \(self.url(1))  \r\n\(self.url(2))\n"
         try self.fixture.folder.write(list.utf8, to: "urls.txt")
         let run = try await self.fixture.run("prefetch", "urls.txt")
         #expect(run.code == 0, "\(run.testDescription)")
@@ -64,7 +64,7 @@ import TintypeTestTraits
         #expect(Set(objects.keys) == Set(list))
         for url in list.dropLast() {
             #expect(objects[url]?["source"] == "network")
-            #expect(objects[url]?["bytes"]?.number == Double(self.picture.count))
+            #expect(objects[url]?["bytes"]?.number == Double(self.image.count))
         }
         #expect(objects[list[3]]?["code"] == "badStatus")
         #expect(run.errorLines.count == 1)
@@ -97,7 +97,7 @@ import TintypeTestTraits
     }
 
     @Test func `a line that is no URL of the network is an error, and the others are prefetched`() async throws {
-        try self.fixture.folder.write(self.picture, to: "here.png")
+        try self.fixture.folder.write(self.image, to: "here.png")
         let path = self.fixture.folder.path(of: "here.png")
         let list = ["not a url", "here.png", "file://\(path)", "data:,x", self.url(1)]
         let run = try await self.fixture.run("prefetch", "-", "--json", input: list.joined(separator: "\n"))
@@ -114,7 +114,7 @@ import TintypeTestTraits
     @Test func `concurrency limits the downloads`() async throws {
         let door = Latch()
         for number in 1...3 {
-            self.origin.script("/\(number).png", .held(by: door, body: Array(self.picture)))
+            self.origin.script("/\(number).png", .held(by: door, body: Array(self.image)))
         }
         let list = (1...3).map { self.url($0) }.joined(separator: "\n")
         async let run = self.fixture.run("prefetch", "-", "--concurrency", "1", input: list)
@@ -141,7 +141,7 @@ import TintypeTestTraits
 
     @Test(arguments: ["photo.png", "flower.webp", "utf16.txt"])
     func `a file that is not text is refused in one line`(name: String) async throws {
-        try self.fixture.folder.write(self.picture, to: "photo.png")
+        try self.fixture.folder.write(self.image, to: "photo.png")
         try self.fixture.folder.write(Fixtures.data("flower.webp"), to: "flower.webp")
         try self.fixture.folder.write(self.url(1).utf8.flatMap { [$0, 0] }, to: "utf16.txt")
         let run = try await self.fixture.run("prefetch", name)
@@ -201,7 +201,7 @@ import TintypeTestTraits
         let stats = try await self.fixture.run("cache", "stats", "--json").object()
         #expect(Set(stats.keys) == ["directory", "entries", "bytes", "overheadBytes", "sizeLimit"])
         #expect(stats["entries"] == 2)
-        #expect(stats["bytes"]?.number ?? 0 >= Double(2 * self.picture.count))
+        #expect(stats["bytes"]?.number ?? 0 >= Double(2 * self.image.count))
         let directory = try #require(stats["directory"]?.string)
         #expect(directory == self.fixture.folder.path(of: "cache/tintype"))
         let table = try await self.fixture.run("cache", "stats").output.split(separator: "\n")
@@ -284,7 +284,7 @@ import TintypeTestTraits
         let names = try FileManager.default.subpathsOfDirectory(atPath: directory).filter { $0.hasPrefix("entries/") }
         for name in names {
             let url = URL(filePath: "\(directory)/\(name)")
-            guard var bytes = try? Data(contentsOf: url), bytes.count >= self.picture.count else { continue }
+            guard var bytes = try? Data(contentsOf: url), bytes.count >= self.image.count else { continue }
             bytes[0] ^= 1
             return try bytes.write(to: url)
         }

@@ -7,11 +7,11 @@ import TintypeTestTraits
 /// Where the command keeps its cache, and what it says when it can't.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheFolderTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.jpeg()
+        self.image = try Images.jpeg()
     }
 
     private func directory(_ prelude: String) async throws -> String? {
@@ -38,7 +38,7 @@ import TintypeTestTraits
 
     @Test(arguments: unusable)
     func `a folder that can't be used is told of once, and the load goes on`(make: String, path: String) async throws {
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         let url = origin.url("/a.jpg").absoluteString
         let run = try await self.fixture.run("load", url, "--cache-dir", path, prelude: make)
         #expect(run.code == 0, "\(run.testDescription)")
@@ -55,7 +55,7 @@ import TintypeTestTraits
     }
 
     @Test func `nothing is said of a folder that is not needed`() async throws {
-        try self.fixture.folder.write(self.picture, to: "in.jpg")
+        try self.fixture.folder.write(self.image, to: "in.jpg")
         try self.fixture.folder.write([], to: "plain")
         #expect(try await self.fixture.run("load", "in.jpg", "--cache-dir", "plain").errors == "")
         #expect(try await self.fixture.run("cache", "stats", "--cache-dir", "yet/to/be/made").code == 0)
@@ -70,7 +70,7 @@ import TintypeTestTraits
         let missing = try await self.fixture.run("cache", action, "--cache-dir", "mistyped", "--json")
         #expect(missing.code == 0 && missing.errorLines.count == 1)
         #expect(missing.errors.contains("There is no folder ") && missing.errors.contains("/mistyped yet"))
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
         #expect(try await self.fixture.run("cache", action, "--cache-dir", "cache").errors == "")
     }
@@ -81,7 +81,7 @@ import TintypeTestTraits
     ])
     func `a command that stores nothing leaves nothing in a folder`(command: String) async throws {
         let origin = try FaultyOrigin(["/a.jpg": .body([], status: 404)])
-        try self.fixture.folder.write(self.picture, to: "in.jpg")
+        try self.fixture.folder.write(self.image, to: "in.jpg")
         try self.fixture.folder.write([1], to: "mine/letter.txt")
         let words = command.split(separator: " ").map { $0 == "URL" ? origin.url("/a.jpg").absoluteString : String($0) }
         let run = try await self.fixture.run(words + ["--cache-dir", "mine"])
@@ -90,7 +90,7 @@ import TintypeTestTraits
     }
 
     @Test func `a load that stores makes a cache beside what is in the folder`() async throws {
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         try self.fixture.folder.write([1], to: "mine/letter.txt")
         let words = ["load", origin.url("/a.jpg").absoluteString, "--cache-dir", "mine"]
         #expect(try await self.fixture.run(words).code == 0)
@@ -102,7 +102,7 @@ import TintypeTestTraits
     @Test(arguments: [["stats"], ["clear"], ["prune"], ["verify"]])
     func `a report of a folder without a cache has every field`(action: [String]) async throws {
         let empty = try await self.fixture.run(["cache"] + action + ["--json", "--cache-dir", "none"]).object()
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
         let report = try await self.fixture.run(["cache"] + action + ["--json", "--cache-dir", "cache"]).object()
         #expect(Set(empty.keys) == Set(report.keys))

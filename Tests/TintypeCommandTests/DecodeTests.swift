@@ -15,7 +15,7 @@ import TintypeTestTraits
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
     func `raw is rows of straight RGBA`(_ format: PixelFormat) async throws {
         let pixels = try PixelBuffer.noise(format, width: 7, height: 5)
-        try self.fixture.folder.write(Pictures.png(format, width: 7, height: 5), to: "a.png")
+        try self.fixture.folder.write(Images.png(format, width: 7, height: 5), to: "a.png")
         let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
         #expect(run.code == 0)
         #expect(run.output == "7x5\n" && run.errors.isEmpty)
@@ -31,12 +31,12 @@ import TintypeTestTraits
         #expect(try Array(self.fixture.data("a.rgba")) == expected)
     }
 
-    /// Beside the picture itself there are some rows, and no copy.
+    /// Beside the image itself there are some rows, and no copy.
     @Test func `raw takes no copy of the image`() async throws {
         var peaks: [Int] = []
         // The small one last: the system counts the peak of the tests' own process in, which only rises.
         for (width, height) in [(1_500, 1_000), (8, 8)] {
-            try self.fixture.folder.write(Pictures.png(.gray8, width: width, height: height), to: "a.png")
+            try self.fixture.folder.write(Images.png(.gray8, width: width, height: height), to: "a.png")
             let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
             #expect(run.output == "\(width)x\(height)\n")
             peaks.append(run.peakBytes)
@@ -46,7 +46,7 @@ import TintypeTestTraits
     }
 
     @Test func `orientation is applied unless ignored`() async throws {
-        try self.fixture.folder.write(Pictures.jpeg(orientation: 8), to: "a.jpg")
+        try self.fixture.folder.write(Images.jpeg(orientation: 8), to: "a.jpg")
         #expect(try await self.fixture.run("decode", "a.jpg", "--raw", "up").output == "8x16\n")
         let stored = try await self.fixture.run("decode", "a.jpg", "--raw", "stored", "--ignore-orientation")
         #expect(stored.output == "16x8\n")
@@ -59,7 +59,7 @@ import TintypeTestTraits
     }
 
     @Test func `frames of an animation are chosen`() async throws {
-        try self.fixture.folder.write(Pictures.animation(durations: [50, 50], loopCount: 0), to: "a.webp")
+        try self.fixture.folder.write(Images.animation(durations: [50, 50], loopCount: 0), to: "a.webp")
         let run = try await self.fixture.run("decode", "a.webp", "--raw", "a.rgba", "--frame", "1")
         #expect(run.output == "8x6\n")
         #expect(try self.fixture.data("a.rgba").count == 8 * 6 * 4)
@@ -70,8 +70,8 @@ import TintypeTestTraits
     }
 
     @Test func `a file without its end needs leave`() async throws {
-        let picture = try Pictures.jpeg(width: 64, height: 64)
-        try self.fixture.folder.write(picture.prefix(picture.count * 3 / 4), to: "a.jpg")
+        let image = try Images.jpeg(width: 64, height: 64)
+        try self.fixture.folder.write(image.prefix(image.count * 3 / 4), to: "a.jpg")
         let strict = try await self.fixture.run("decode", "a.jpg", "--raw", "a.rgba")
         #expect(strict.code == 1)
         #expect(strict.output.isEmpty && strict.errorLines.count == 1)
@@ -82,13 +82,13 @@ import TintypeTestTraits
         #expect(lenient.errors.hasPrefix("tintype: warning: a.jpg ends too early"))
         #expect(lenient.errorLines.count == 1)
         #expect(try self.fixture.data("a.rgba").count == 64 * 64 * 4)
-        try self.fixture.folder.write(picture, to: "whole.jpg")
+        try self.fixture.folder.write(image, to: "whole.jpg")
         let whole = try await self.fixture.run("decode", "whole.jpg", "--raw", "b.rgba", "--allow-truncated")
         #expect(whole.code == 0 && whole.errors.isEmpty)
     }
 
     @Test func `failures are one line`() async throws {
-        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+        try self.fixture.folder.write(Images.png(), to: "a.png")
         for arguments in [["missing.png", "--raw", "x"], [".", "--raw", "x"], ["a.png", "--raw", "a.png/x"]] {
             let run = try await self.fixture.run(["decode"] + arguments)
             #expect(run.code == 1)
@@ -98,7 +98,7 @@ import TintypeTestTraits
     }
 
     @Test func `standard output carries the pixels alone, and standard error their size`() async throws {
-        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        try self.fixture.folder.write(Images.png(.rgba8), to: "a.png")
         _ = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
         let path = self.fixture.folder.path(of: "piped.rgba")
         let run = try await self.fixture.run(["decode", "a.png", "--raw", "-"], outputPath: path)
@@ -109,14 +109,14 @@ import TintypeTestTraits
     }
 
     @Test func `pixels that standard output does not take are an error`() async throws {
-        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        try self.fixture.folder.write(Images.png(.rgba8), to: "a.png")
         let run = try await self.fixture.run(["decode", "a.png", "--raw", "-"], outputPath: "/dev/full")
         #expect(run.code == 1)
         #expect(run.errors == "tintype: a.png: Standard output can't be written (No space left on device).\n")
     }
 
     @Test func `pixels are not written to a terminal`() async throws {
-        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        try self.fixture.folder.write(Images.png(.rgba8), to: "a.png")
         let terminal = try PseudoTerminal()
         let process = try CommandProcess(
             ["decode", "a.png", "--raw", "-"],

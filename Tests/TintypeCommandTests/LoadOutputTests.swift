@@ -6,22 +6,22 @@ import TintypeTestTraits
 /// `tintype load -o`: what is written, and where.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadOutputTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.jpeg(width: 64, height: 32)
-        try self.fixture.folder.write(self.picture, to: "wide.jpg")
+        self.image = try Images.jpeg(width: 64, height: 32)
+        try self.fixture.folder.write(self.image, to: "wide.jpg")
     }
 
     @Test func `bytes stay as they are when nothing is asked`() async throws {
-        let origin = try FaultyOrigin(["/a%20b.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a%20b.jpg": .body(Array(self.image))])
         let url = origin.url("/a%20b.jpg").absoluteString
         #expect(try await self.fixture.run("load", url, "-o", "out/").code == 0)
-        #expect(try self.fixture.data("out/a b.jpg") == self.picture)
+        #expect(try self.fixture.data("out/a b.jpg") == self.image)
         // From disk, to a file, in a folder that is not there yet.
         #expect(try await self.fixture.run("load", url, "-o", "new/folder/b.jpeg").code == 0)
-        #expect(try self.fixture.data("new/folder/b.jpeg") == self.picture)
+        #expect(try self.fixture.data("new/folder/b.jpeg") == self.image)
     }
 
     @Test func `a folder that exists needs no slash`() async throws {
@@ -77,14 +77,14 @@ import TintypeTestTraits
     }
 
     @Test func `an oriented image is written upright`() async throws {
-        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
         #expect(try await self.fixture.run("load", "turned.jpg", "-o", "upright.png").code == 0)
         let info = try await self.fixture.info("upright.png")
         #expect(info["pixelWidth"] == 32 && info["pixelHeight"] == 64 && info["orientation"] == 1)
     }
 
     @Test func `no two inputs share a file`() async throws {
-        try self.fixture.folder.write(Pictures.jpeg(width: 8, height: 8), to: "more/wide.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 8, height: 8), to: "more/wide.jpg")
         let run = try await self.fixture.run("load", "wide.jpg", "more/wide.jpg", "-o", "out/")
         #expect(run.code == 0)
         #expect(try self.fixture.names(in: "out") == ["wide-2.jpg", "wide.jpg"])
@@ -97,14 +97,14 @@ import TintypeTestTraits
         )
         #expect(run.errorLines.count == 2)
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out/").errors.isEmpty)
-        #expect(try self.fixture.data("out/wide.jpg") == self.picture)
+        #expect(try self.fixture.data("out/wide.jpg") == self.image)
     }
 
     @Test func `an input is not overwritten by its folder`() async throws {
         let run = try await self.fixture.run("load", "wide.jpg", "-o", ".", "--resize", "8x8")
         #expect(run.code == 1)
         #expect(run.errors.contains("name another folder"))
-        #expect(try self.fixture.data("wide.jpg") == self.picture)
+        #expect(try self.fixture.data("wide.jpg") == self.image)
     }
 
     @Test(arguments: ["file/under.jpg", "/proc/none/a.jpg", "/dev/full"])
@@ -143,7 +143,7 @@ import TintypeTestTraits
         let arguments = ["load", "wide.jpg", "-o", "out/", "--format", "png", "--resize", "16x16"]
         let line = try await self.fixture.run(arguments).output
         let written = try self.fixture.data("out/wide.png").count
-        let loaded = self.picture.count
+        let loaded = self.image.count
         #expect(
             line.hasPrefix("wide.jpg: wrote out/wide.png, png 16x8, \(written) B; jpeg, \(loaded) B, from file in "),
             "\(line)"

@@ -3,18 +3,18 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load`: where pictures come from and how they are reported.
+/// `tintype load`: where images come from and how they are reported.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.png()
+        self.image = try Images.png()
     }
 
     @Test func `an image comes from the network and then from disk`() async throws {
-        let origin = try NginxOrigin(files: ["a.png": self.picture])
+        let origin = try NginxOrigin(files: ["a.png": self.image])
         let url = origin.url("/a.png").absoluteString
         var sources: [JSONValue?] = []
         for options in [[], [], ["--cache-only"], ["--reload"], ["--revalidate"], []] {
@@ -29,7 +29,7 @@ import TintypeTestTraits
 
     @Test func `the same bytes again come from the network`() async throws {
         // An origin without conditions.
-        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.image))])
         let url = origin.url("/a.png").absoluteString
         for count in 1...3 {
             let run = try await self.fixture.run(["load", "--json", "--revalidate", url])
@@ -39,7 +39,7 @@ import TintypeTestTraits
     }
 
     @Test func `cache only never asks the origin`() async throws {
-        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.image))])
         let run = try await self.fixture.run("load", "--json", "--cache-only", origin.url("/a.png").absoluteString)
         #expect(run.code == 1)
         #expect(try run.object()["code"] == "notInCache")
@@ -47,7 +47,7 @@ import TintypeTestTraits
     }
 
     @Test func `the cache folder can be chosen`() async throws {
-        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.image))])
         let arguments = ["load", "--json", origin.url("/a.png").absoluteString, "--cache-dir", "here"]
         #expect(try await self.fixture.run(arguments).object()["source"] == "network")
         #expect(try await self.fixture.run(arguments).object()["source"] == "disk")
@@ -56,8 +56,8 @@ import TintypeTestTraits
     }
 
     @Test func `every object has the fields of the contract`() async throws {
-        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
-        try self.fixture.folder.write(self.picture, to: "b.png")
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.image))])
+        try self.fixture.folder.write(self.image, to: "b.png")
         let good = origin.url("/a.png").absoluteString
         let bad = origin.url("/missing").absoluteString
         let run = try await self.fixture.run("load", "--json", good, bad, "b.png")
@@ -70,7 +70,7 @@ import TintypeTestTraits
         #expect(objects[0]["url"]?.string == good)
         #expect(objects[0]["format"] == "png")
         #expect(objects[0]["width"] == 8 && objects[0]["height"] == 6)
-        #expect(objects[0]["bytes"]?.number == Double(self.picture.count))
+        #expect(objects[0]["bytes"]?.number == Double(self.image.count))
         #expect(objects[0]["milliseconds"]?.number ?? 0 > 0)
         #expect(Set(objects[1].keys) == ["url", "error", "code"])
         #expect(objects[1]["url"]?.string == bad)
@@ -80,9 +80,9 @@ import TintypeTestTraits
     }
 
     @Test func `good inputs are written beside bad ones`() async throws {
-        try self.fixture.folder.write(self.picture, to: "one.png")
+        try self.fixture.folder.write(self.image, to: "one.png")
         try self.fixture.folder.write(Array("<html>".utf8), to: "page.png")
-        try self.fixture.folder.write(self.picture.dropLast(20), to: "short.png")
+        try self.fixture.folder.write(self.image.dropLast(20), to: "short.png")
         let run = try await self.fixture.run("load", "one.png", "missing.png", "page.png", "short.png", "-o", "out/")
         #expect(run.code == 1)
         #expect(try self.fixture.names(in: "out") == ["one.png"])
@@ -113,7 +113,7 @@ import TintypeTestTraits
 
     @Test func `results come in the order of the inputs`() async throws {
         let door = Latch()
-        let body = Array(self.picture)
+        let body = Array(self.image)
         let origin = try FaultyOrigin([
             "/1": .held(by: door, body: body), "/2": .body(body), "/3": .body(body), "/4": .body(body),
             "/5": .body(body), "/6": .body(body),
@@ -127,7 +127,7 @@ import TintypeTestTraits
     }
 
     @Test func `a folder that can not hold a cache is a warning once`() async throws {
-        let origin = try FaultyOrigin(["/1": .body(Array(self.picture)), "/2": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/1": .body(Array(self.image)), "/2": .body(Array(self.image))])
         try self.fixture.folder.write([1], to: "file")
         let run = try await self.fixture.run(
             "load",

@@ -4,13 +4,13 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load` with options that transform the picture.
+/// `tintype load` with options that transform the image.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTransformTests {
     let fixture: CommandFixture
 
     init() throws {
         self.fixture = try CommandFixture()
-        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32), to: "wide.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 64, height: 32), to: "wide.jpg")
     }
 
     /// Three frames that differ, of 100 ms each.
@@ -45,7 +45,7 @@ import TintypeTestTraits
         (["--flip", "both", "--gray", "--invert", "--brightness", "1.2", "--hue", "20"], 64, 32),
         (["--round", "8", "--sharpen", "1", "--pixelate", "4", "--tint", "#123"], 64, 32),
     ])
-    func `what is made of the picture follows the order of the options`(
+    func `what is made of the image follows the order of the options`(
         options: [String],
         width: Int,
         height: Int
@@ -72,7 +72,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("load", "wide.jpg", "--pipeline", "missing.json").code == 2)
     }
 
-    @Test func `another picture is drawn on it, from an option or a pipeline`() async throws {
+    @Test func `another image is drawn on it, from an option or a pipeline`() async throws {
         let mark = try PixelBuffer.make(.rgb8, width: 4, height: 4) { _, _, channel in channel == 0 ? 255 : 0 }
         try self.fixture.folder.write(
             PNGCoder().encode(Image(pixels: mark), as: .png, options: EncodeOptions()),

@@ -10,9 +10,9 @@ import TintypeTestTraits
 
     init() throws {
         self.fixture = try CommandFixture()
-        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32), to: "wide.jpg")
-        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
-        try self.fixture.folder.write(Pictures.jpeg(width: 61, height: 30), to: "odd.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 64, height: 32), to: "wide.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
+        try self.fixture.folder.write(Images.jpeg(width: 61, height: 30), to: "odd.jpg")
     }
 
     @Test(arguments: [
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("out.jpg") == transform.apply(to: self.fixture.data("wide.jpg")).data)
     }
 
-    @Test func `a picture is upright before anything else is done to it`() async throws {
+    @Test func `an image is upright before anything else is done to it`() async throws {
         let data = try self.fixture.data("turned.jpg")
         for (options, turn) in [
             (["--rotate", "upright"], JPEGTransform.Turn.none), (["--flip", "horizontal"], .flipHorizontal),
@@ -63,7 +63,7 @@ import TintypeTestTraits
 
     /// `jpegtran` exits with 2, which here says wrong usage.
     @Test func `a damaged file is changed with a warning, as it is decoded with one`() async throws {
-        try self.fixture.folder.write(Pictures.damagedJPEG(), to: "damaged.jpg")
+        try self.fixture.folder.write(Images.damagedJPEG(), to: "damaged.jpg")
         let warning = "tintype: warning: damaged.jpg is damaged (missing data); a part of the image may look wrong"
         for options in [["--lossless", "--rotate", "90"], ["--resize", "8x8"], ["--format", "png"]] {
             let run = try await self.fixture.run(["load", "--json", "damaged.jpg", "-o", "out/"] + options)
@@ -95,8 +95,8 @@ import TintypeTestTraits
         #expect(throws: (any Error).self) { try self.fixture.data("no.jpg") }
     }
 
-    @Test func `what is no JPEG, and what is none of the picture, fail`() async throws {
-        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+    @Test func `what is no JPEG, and what is none of the image, fail`() async throws {
+        try self.fixture.folder.write(Images.png(), to: "a.png")
         let run = try await self.fixture.run(
             "load",
             "--json",

@@ -6,20 +6,20 @@ import TintypeTestTraits
 /// The messages of the library as users of the command read them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MessageTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.jpeg(width: 67, height: 35)
+        self.image = try Images.jpeg(width: 67, height: 35)
     }
 
     private func write() throws {
         let files: [String: Data] = [
-            "whole.jpg": self.picture, "cut.jpg": self.picture.prefix(self.picture.count * 3 / 4),
-            "pixels.png": try Pictures.png(declaring: 20_000, 20_000),
-            "side.png": try Pictures.png(declaring: 70_000, 2), "tiff.tif": Data("II*\0\u{8}\0\0\0".utf8),
+            "whole.jpg": self.image, "cut.jpg": self.image.prefix(self.image.count * 3 / 4),
+            "pixels.png": try Images.png(declaring: 20_000, 20_000),
+            "side.png": try Images.png(declaring: 70_000, 2), "tiff.tif": Data("II*\0\u{8}\0\0\0".utf8),
             "page.jpg": Data("<!DOCTYPE html>".utf8),
-            "moving.webp": try Pictures.animation(durations: [50, 50], loopCount: 0),
+            "moving.webp": try Images.animation(durations: [50, 50], loopCount: 0),
         ]
         for (name, data) in files { try self.fixture.folder.write(data, to: name) }
     }

@@ -7,12 +7,12 @@ import TintypeTestTraits
 /// The files that the command writes: what becomes of those that are there, and what they are called.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct OutputFileTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.jpeg()
-        try self.fixture.folder.write(self.picture, to: "in.jpg")
+        self.image = try Images.jpeg()
+        try self.fixture.folder.write(self.image, to: "in.jpg")
     }
 
     private func status(_ name: String) throws -> stat {
@@ -29,7 +29,7 @@ import TintypeTestTraits
         chmod(self.fixture.folder.path(of: "out.jpg"), mode)
         let old = try self.status("out.jpg")
         #expect(try await self.fixture.run("load", "in.jpg", "-o", "out.jpg").code == 0)
-        #expect(try self.fixture.data("out.jpg") == self.picture)
+        #expect(try self.fixture.data("out.jpg") == self.image)
         #expect(try self.mode("out.jpg") == mode)
         // Written beside it, and then put in its place.
         #expect(try self.status("out.jpg").st_ino != old.st_ino)
@@ -58,7 +58,7 @@ import TintypeTestTraits
         symlink(target, self.fixture.folder.path(of: "link.jpg"))
         #expect(try await self.fixture.run("load", "in.jpg", "-o", "link.jpg").code == 0)
         #expect(try self.status("link.jpg").st_mode & S_IFMT == S_IFLNK)
-        #expect(try self.fixture.data(target) == self.picture)
+        #expect(try self.fixture.data(target) == self.image)
     }
 
     /// Opens a file or a pipe that has no name, with the descriptor to read it by.
@@ -86,7 +86,7 @@ import TintypeTestTraits
         #expect(run.code == 0 && run.errors.isEmpty)
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = read(reader, &buffer, buffer.count)
-        #expect(Data(buffer[..<max(0, count)]) == self.picture)
+        #expect(Data(buffer[..<max(0, count)]) == self.image)
         #expect(try self.fixture.names(in: ".") == ["in.jpg", "streams"])
     }
 
@@ -109,14 +109,14 @@ import TintypeTestTraits
 
     @Test(arguments: [
         ("%1B%5B31mred", "[31mred"), ("a%0Ab%0D%09c", "abc"), ("gpj%E2%80%AEexe", "gpjexe"),
-        ("%E2%81%A6a%E2%81%A9%E2%80%8E%E2%80%8F%D8%9Cb", "ab"), ("%7F%C2%9B%E2%80%A8x", "x"), ("%E2%80%AE", "picture"),
+        ("%E2%81%A6a%E2%81%A9%E2%80%8E%E2%80%8F%D8%9Cb", "ab"), ("%7F%C2%9B%E2%80%A8x", "x"), ("%E2%80%AE", "image"),
         ("%D9%85%D8%B1", "\u{645}\u{631}"),
     ])
     func `a name made from a URL has no control characters and marks of direction`(
         path: String,
         name: String
     ) async throws {
-        let origin = try FaultyOrigin(["/\(path).jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/\(path).jpg": .body(Array(self.image))])
         let run = try await self.fixture.run("load", origin.url("/\(path).jpg").absoluteString, "-o", "out/")
         #expect(run.code == 0, "\(run.testDescription)")
         #expect(try self.fixture.names(in: "out") == ["\(name).jpg"])
@@ -129,8 +129,8 @@ import TintypeTestTraits
 
     @Test func `no report shows control characters and marks of direction, and JSON escapes them`() async throws {
         let name = "a\(Self.marks)b"
-        try self.fixture.folder.write(Pictures.jpeg(profile: Pictures.profile(named: name)), to: "\(name).jpg")
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        try self.fixture.folder.write(Images.jpeg(profile: Images.profile(named: name)), to: "\(name).jpg")
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         let url = origin.url("/a.jpg").absoluteString
         let cached = try await self.fixture.run("load", url, "--cache-dir", name)
         #expect(cached.code == 0)
@@ -186,7 +186,7 @@ import TintypeTestTraits
         #expect(written.code == 0, "\(written.testDescription)")
         let copied = try await self.fixture.run("load", prelude: "set -- \"$@\" \(name) -o out/")
         #expect(copied.code == 0, "\(copied.testDescription)")
-        #expect(try self.fixture.data("out/caf\u{FFFD}.jpg") == self.picture)
+        #expect(try self.fixture.data("out/caf\u{FFFD}.jpg") == self.image)
         let raw = try await self.fixture.run("decode", prelude: "set -- \"$@\" \(name) --raw \(name).raw")
         #expect(raw.code == 0, "\(raw.testDescription)")
         let list = try await self.fixture.run(

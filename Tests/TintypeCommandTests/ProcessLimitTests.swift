@@ -9,17 +9,17 @@ import TintypeTestTraits
 /// Whatever the limit, it ends by itself: with 0, or with 1 and one line that says why.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ProcessLimitTests {
     let fixture: CommandFixture
-    let picture: Data
+    let image: Data
 
     init() throws {
         self.fixture = try CommandFixture()
-        self.picture = try Pictures.jpeg(width: 1_200, height: 900)
-        try self.fixture.folder.write(self.picture, to: "file.jpg")
+        self.image = try Images.jpeg(width: 1_200, height: 900)
+        try self.fixture.folder.write(self.image, to: "file.jpg")
     }
 
-    /// Loads a picture from an origin under a limit.
+    /// Loads an image from an origin under a limit.
     private func load(_ prelude: String, _ options: String...) async throws -> CommandRun {
-        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         let arguments = ["load", origin.url("/a.jpg").absoluteString, "-o", "out.png"] + options
         return try await self.fixture.run(arguments, prelude: prelude)
     }
@@ -65,7 +65,7 @@ import TintypeTestTraits
     @Test(.enabled(if: !ThisProcess.isSanitized))
     func `no memory has a code of its own`() async throws {
         // 300 MB of pixels.
-        try self.fixture.folder.write(try Pictures.png(declaring: 10_000, 10_000), to: "large.png")
+        try self.fixture.folder.write(try Images.png(declaring: 10_000, 10_000), to: "large.png")
         let run = try await self.fixture.run("load", "--json", "large.png", prelude: "ulimit -v 300000")
         self.expectOrderlyEnd(of: run)
         #expect(try run.object()["code"] == "outOfMemory", "\(run.testDescription)")

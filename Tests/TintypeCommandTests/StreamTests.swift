@@ -10,7 +10,7 @@ import TintypeTestTraits
 
     init() throws {
         self.fixture = try CommandFixture()
-        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+        try self.fixture.folder.write(Images.png(), to: "a.png")
     }
 
     @Test func `off a terminal there are no control codes`() async throws {
@@ -62,7 +62,7 @@ import TintypeTestTraits
     }
 
     @Test func `a reader that has enough of the pixels is no error`() async throws {
-        try self.fixture.folder.write(Pictures.png(width: 300, height: 300), to: "large.png")
+        try self.fixture.folder.write(Images.png(width: 300, height: 300), to: "large.png")
         let path = self.fixture.folder.path(of: "pipe")
         try #require(mkfifo(path, 0o600) == 0)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
@@ -96,7 +96,7 @@ import TintypeTestTraits
     }
 
     @Test func `a signal ends a command whose output nobody reads`() async throws {
-        try self.fixture.folder.write(Pictures.png(width: 300, height: 300), to: "large.png")
+        try self.fixture.folder.write(Images.png(width: 300, height: 300), to: "large.png")
         let path = self.fixture.folder.path(of: "pipe")
         try #require(mkfifo(path, 0o600) == 0)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
@@ -118,7 +118,7 @@ import TintypeTestTraits
     @Test(arguments: ["--pipeline", "--overlay"])
     func `what another command writes is read, and so is standard input`(_ option: String) async throws {
         try self.fixture.folder.write(#"[{"resize": {"width": 4}}]"#.utf8, to: "content")
-        if option == "--overlay" { try self.fixture.folder.write(Pictures.png(width: 2, height: 2), to: "content") }
+        if option == "--overlay" { try self.fixture.folder.write(Images.png(width: 2, height: 2), to: "content") }
         for prelude in ["mkfifo pipe; (cat content > pipe) & set -- \"$@\" pipe", "exec < content; set -- \"$@\" -"] {
             let run = try await self.fixture.run(["load", "a.png", "-o", "b.png", option], prelude: prelude)
             #expect(run.code == 0, "\(run.testDescription)")

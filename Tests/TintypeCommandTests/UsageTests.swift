@@ -98,7 +98,7 @@ import TintypeTestTraits
     }
 
     @Test func `what follows two dashes is no option`() async throws {
-        try self.fixture.folder.write(Pictures.png(), to: "--help")
+        try self.fixture.folder.write(Images.png(), to: "--help")
         let run = try await self.fixture.run("info", "--json", "--", "--help")
         #expect(run.code == 0)
         #expect(try run.object()["format"] == "png")

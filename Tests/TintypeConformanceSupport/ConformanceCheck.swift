@@ -24,7 +24,7 @@ public struct ConformanceCheck: Sendable {
     }
 
     /// What came of one file.
-    public func judge(_ picture: CorpusPicture) throws -> Verdict {
+    public func judge(_ picture: CorpusImage) throws -> Verdict {
         let data = try picture.data
         do {
             let decoder = try ImageDecoder(data, registry: self.registry)
@@ -38,9 +38,9 @@ public struct ConformanceCheck: Sendable {
         }
     }
 
-    private func judge(_ picture: CorpusPicture, _ decoder: ImageDecoder, _ stored: Image) throws -> Verdict {
+    private func judge(_ picture: CorpusImage, _ decoder: ImageDecoder, _ stored: Image) throws -> Verdict {
         switch picture.expectation {
-        case "error", "limit": return .wrong("a picture came out of it")
+        case "error", "limit": return .wrong("an image came out of it")
         case "any", "partial", "either":
             // What is damaged has no one truth; its size has, where the corpus knows it.
             guard let size = picture.size, (stored.width, stored.height) != size else { return .right }
@@ -56,7 +56,7 @@ public struct ConformanceCheck: Sendable {
         return faults.isEmpty ? .right : .wrong(faults.joined(separator: "; "))
     }
 
-    private func headerFaults(_ picture: CorpusPicture, _ header: ImageHeader) -> [String] {
+    private func headerFaults(_ picture: CorpusImage, _ header: ImageHeader) -> [String] {
         var faults: [String] = []
         func check<Value: Equatable>(_ what: String, _ value: Value, _ expected: Value?) {
             if let expected, value != expected { faults.append("\(what) is \(value) and not \(expected)") }
@@ -77,7 +77,7 @@ public struct ConformanceCheck: Sendable {
         return faults
     }
 
-    private func pixelFaults(_ picture: CorpusPicture, _ image: Image) -> [String] {
+    private func pixelFaults(_ picture: CorpusImage, _ image: Image) -> [String] {
         if let hasAlpha = picture.hasAlpha, image.hasTransparency != hasAlpha {
             return ["transparency is \(image.hasTransparency) and not \(hasAlpha)"]
         }
@@ -97,7 +97,7 @@ public struct ConformanceCheck: Sendable {
         return worst <= tolerance && mean <= 1 ? [] : ["the pixels are off by \(worst), their mean by \(mean)"]
     }
 
-    private func frameFaults(_ picture: CorpusPicture, _ decoder: ImageDecoder) throws -> [String] {
+    private func frameFaults(_ picture: CorpusImage, _ decoder: ImageDecoder) throws -> [String] {
         guard let frames = self.frames[picture.path], !decoder.header.animation.durations.isEmpty else { return [] }
         let durations = decoder.header.animation.durations
         // Under 11 ms is shown for 100 ms.
@@ -111,7 +111,7 @@ public struct ConformanceCheck: Sendable {
         }
     }
 
-    private func colorFaults(_ picture: CorpusPicture, _ decoder: ImageDecoder, _ stored: Image) throws -> [String] {
+    private func colorFaults(_ picture: CorpusImage, _ decoder: ImageDecoder, _ stored: Image) throws -> [String] {
         guard let expected = self.colors[picture.path], expected.count == 3 else { return [] }
         let converted = try decoder.decode()
         let (_, mean) = PixelMeasure.means(converted.pixels)

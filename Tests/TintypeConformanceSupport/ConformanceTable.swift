@@ -13,15 +13,15 @@ public struct ConformanceTable: Sendable {
     public init() {}
 
     /// Counts a file.
-    public mutating func add(_ picture: CorpusPicture, _ verdict: Verdict) {
+    public mutating func add(_ image: CorpusImage, _ verdict: Verdict) {
         switch verdict {
-        case .right: self.rows[picture.folder, default: Row()].right += 1
-        case .refused: self.rows[picture.folder, default: Row()].refused += 1
+        case .right: self.rows[image.folder, default: Row()].right += 1
+        case .refused: self.rows[image.folder, default: Row()].refused += 1
         case .wrong(let reason):
-            if CorpusExceptions.reasons[picture.path] != nil {
-                self.rows[picture.folder, default: Row()].explained += 1
+            if CorpusExceptions.reasons[image.path] != nil {
+                self.rows[image.folder, default: Row()].explained += 1
             } else {
-                self.rows[picture.folder, default: Row()].wrong.append("\(picture.path): \(reason)")
+                self.rows[image.folder, default: Row()].wrong.append("\(image.path): \(reason)")
             }
         }
     }

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import TintypeTestSupport
 
-/// The large corpus of real pictures, where it is on this machine.
+/// The large corpus of real images, where it is on this machine.
 public enum Corpus {
     /// Whether the corpus is on this machine.
     public static var isPresent: Bool { Fixtures.corpus != nil }
@@ -9,24 +9,24 @@ public enum Corpus {
     /// Whether tests read the corpus: where it is there, and the thread sanitizer, which has nothing to find, is not.
     public static var isRead: Bool { Fixtures.corpus != nil && !ThisProcess.isThreadSanitized }
 
-    /// The pictures of the manifest.
-    public static let pictures: [CorpusPicture] = {
+    /// The images of the manifest.
+    public static let images: [CorpusImage] = {
         guard let folder = Fixtures.corpus, let manifest = try? Data(contentsOf: folder.appending(path: "manifest.tsv"))
         else {
             return []
         }
         // Notes may hold any character but these two.
         return manifest.split(separator: UInt8(ascii: "\n")).dropFirst().compactMap { line in
-            CorpusPicture(line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false))
+            CorpusImage(line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false))
         }
     }()
 
-    /// The pictures of some folders.
-    public static func pictures(
+    /// The images of some folders.
+    public static func images(
         in folders: String...,
-        where matches: (CorpusPicture) -> Bool = { _ in true }
-    ) -> [CorpusPicture] {
-        self.pictures.filter { folders.contains($0.folder) && matches($0) }
+        where matches: (CorpusImage) -> Bool = { _ in true }
+    ) -> [CorpusImage] {
+        self.images.filter { folders.contains($0.folder) && matches($0) }
     }
 
     /// Where a file of the corpus is.

@@ -26,20 +26,20 @@ public struct JPEGCoefficients: Sendable, Equatable {
     public init?(_ data: Data) {
         let bytes = Array(data)
         guard
-            let picture = bytes.withUnsafeBufferPointer({ bytes in
+            let image = bytes.withUnsafeBufferPointer({ bytes in
                 bytes.baseAddress.flatMap { ccoefficients_read($0, bytes.count) }
             })
         else { return nil }
-        defer { ccoefficients_free(picture) }
-        self.width = Int(ccoefficients_width(picture))
-        self.height = Int(ccoefficients_height(picture))
-        self.colorSpace = Int(ccoefficients_color_space(picture))
-        self.components = (0..<ccoefficients_component_count(picture)).map { index in
-            let info = ccoefficients_component_at(picture, index)
+        defer { ccoefficients_free(image) }
+        self.width = Int(ccoefficients_width(image))
+        self.height = Int(ccoefficients_height(image))
+        self.colorSpace = Int(ccoefficients_color_space(image))
+        self.components = (0..<ccoefficients_component_count(image)).map { index in
+            let info = ccoefficients_component_at(image, index)
             var blocks: [Int16] = []
             blocks.reserveCapacity(Int(info.columns) * Int(info.rows) * 64)
             for row in 0..<info.rows {
-                let start = ccoefficients_row(picture, index, row)
+                let start = ccoefficients_row(image, index, row)
                 blocks.append(contentsOf: UnsafeBufferPointer(start: start, count: Int(info.columns) * 64))
             }
             return Component(

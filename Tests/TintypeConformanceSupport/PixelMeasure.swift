@@ -3,7 +3,7 @@ public import TintypeImage
 
 /// What the corpus manifest says about pixels, computed from ours.
 ///
-/// Written with pointers and plain loops: tests are built without optimisation, and the pictures are large.
+/// Written with pointers and plain loops: tests are built without optimisation, and the images are large.
 public enum PixelMeasure {
     /// The SHA-256 of the pixels as straight RGBA rows without padding, in hexadecimal digits.
     ///

@@ -37,7 +37,7 @@ import TintypeTestSupport
         }
     }
 
-    @Test func `a picture that is zero at first is so in a used block`() async {
+    @Test func `an image that is zero at first is so in a used block`() async {
         await #expect(processExitsWith: .success) {
             let layout = try PixelLayout(format: .rgba8, width: 1_024, height: 2_048)
             let first = try PixelBuffer(
@@ -45,8 +45,8 @@ import TintypeTestSupport
                 fillingUnsafely: { $0.initializeMemory(as: UInt8.self, repeating: 255) }
             )
             .withUnsafeBytes { $0.baseAddress }
-            let picture = try PixelBuffer(layout, filling: { _ in })
-            picture.withUnsafeBytes { bytes in
+            let image = try PixelBuffer(layout, filling: { _ in })
+            image.withUnsafeBytes { bytes in
                 #expect(bytes.baseAddress == first)
                 #expect(bytes.allSatisfy { $0 == 0 })
             }

@@ -26,7 +26,7 @@ import TintypeTestSupport
         #expect(buffer.samples.allSatisfy { $0 == 0 })
     }
 
-    @Test func `a picture is described by its size, and what is unusual`() throws {
+    @Test func `an image is described by its size, and what is unusual`() throws {
         let plain = Image(pixels: try .noise(.rgb8, width: 5, height: 3), sourceFormat: .jpeg)
         #expect("\(plain)" == "jpeg 5x3")
         let turned = Image(pixels: try .noise(.gray8, width: 5, height: 3), orientation: .right)
@@ -140,7 +140,7 @@ import TintypeTestSupport
         #expect(!other.hasAlpha)
     }
 
-    @Test func `a picture keeps its scale whatever becomes of its pixels`() throws {
+    @Test func `an image keeps its scale whatever becomes of its pixels`() throws {
         let pixels = try PixelBuffer.noise(.rgba8, width: 6, height: 2)
         let image = Image(pixels: pixels, orientation: .left, scale: 2)
         #expect(Image(pixels: pixels).scale == 1)
@@ -154,7 +154,7 @@ import TintypeTestSupport
     }
 
     @Test func `an error says its code`() {
-        let error = ImageError(code: .invalidSize, message: "The picture is too small.")
-        #expect(error.description == "invalidSize: The picture is too small.")
+        let error = ImageError(code: .invalidSize, message: "The image is too small.")
+        #expect(error.description == "invalidSize: The image is too small.")
     }
 }

@@ -29,7 +29,7 @@ struct Sniffing: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { self.name }
 
-    static let pictures: [Sniffing] = [
+    static let images: [Sniffing] = [
         Sniffing("JPEG with JFIF", [0xFF, 0xD8, 0xFF, 0xE0, 0, 16], is: .jpeg),
         Sniffing("JPEG with EXIF", [0xFF, 0xD8, 0xFF, 0xE1, 0, 16], is: .jpeg),
         Sniffing("bare JPEG", [0xFF, 0xD8, 0xFF, 0xDB], is: .jpeg),

@@ -4,24 +4,24 @@ import TintypeImage
 import TintypeTestSupport
 
 @Suite struct SniffingTests {
-    @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
+    @Test(arguments: Sniffing.images + Sniffing.brands + Sniffing.others)
     func `recognises the format`(of body: Sniffing) {
         #expect(ImageFormat(sniffing: body.bytes) == body.format)
     }
 
     @Test func `every format is reached`() {
-        let reached = Set((Sniffing.pictures + Sniffing.brands).compactMap(\.format))
+        let reached = Set((Sniffing.images + Sniffing.brands).compactMap(\.format))
         #expect(Set(ImageFormat.all).subtracting(reached) == [])
-        #expect(Sniffing.pictures.count >= 45)
+        #expect(Sniffing.images.count >= 45)
     }
 
-    @Test(arguments: Sniffing.pictures) func `a tiny prefix is no image`(of body: Sniffing) {
+    @Test(arguments: Sniffing.images) func `a tiny prefix is no image`(of body: Sniffing) {
         for count in 0..<2 {
             #expect(ImageFormat(sniffing: body.bytes.prefix(count)) == nil)
         }
     }
 
-    @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
+    @Test(arguments: Sniffing.images + Sniffing.brands + Sniffing.others)
     func `a prefix is its format or nothing`(of body: Sniffing) {
         for count in 0...body.bytes.count {
             let format = ImageFormat(sniffing: body.bytes.prefix(count))

@@ -31,7 +31,7 @@ actor Avatar: ImageTarget {
     private var shown: Image?
 
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+    func setImage(_ picture: TargetImage, for key: TargetKey) { self.shown = picture.image }
 }
 
 func intoTarget(
@@ -41,7 +41,7 @@ func intoTarget(
     gray: Image,
     broken: Image
 ) {
-    let options = TargetOptions(placeholder: gray, failurePicture: broken)
+    let options = TargetOptions(placeholder: gray, failureImage: broken)
     loader.load(request, into: avatar, options: options)
     loader.cancelLoad(of: avatar)
 }

@@ -53,7 +53,7 @@ func upright(_ request: ImageRequest, _ loader: LoaderActor) async throws -> Dat
 func configured() -> LoaderActor.Configuration {
     var configuration = LoaderActor.Configuration()
     configuration.memory.costLimit = 256 << 20
-    configuration.disk?.directory = URL(filePath: "/var/cache/pictures")
+    configuration.disk?.directory = URL(filePath: "/var/cache/images")
     configuration.disk?.sizeLimit = 20 << 30
     configuration.limits.maximumPixels = 40_000_000
     configuration.cachePolicy = .honorFreshness
@@ -112,5 +112,5 @@ actor Frame: ImageTarget {
     private var shown: Image?
 
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+    func setImage(_ image: TargetImage, for key: TargetKey) { self.shown = image.image }
 }

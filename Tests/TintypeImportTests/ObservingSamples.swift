@@ -22,8 +22,8 @@ enum Observing {
         func loader(didObserve activity: LoadActivity) {
             switch activity.kind {
             case .finished(let source, let metrics):
-                guard activity.product == .picture else { return }
-                record("picture_load", source.rawValue, metrics.total)
+                guard activity.product == .image else { return }
+                record("image_load", source.rawValue, metrics.total)
                 let parts = [
                     "decode": metrics.decode, "queue": metrics.queue, "transfer": metrics.transfer?.total ?? .zero,
                 ]

@@ -27,7 +27,7 @@ func answer(_ request: ImageRequest, _ loader: LoaderActor) async throws -> (Int
 func makeLoader() -> LoaderActor {
     var configuration = LoaderActor.Configuration()
     configuration.downloads.networkPolicy = .publicInternet
-    configuration.disk?.directory = URL(filePath: "/var/cache/pictures")
+    configuration.disk?.directory = URL(filePath: "/var/cache/images")
     configuration.limits.maximumPixels = 40_000_000
     let loader = LoaderActor(configuration: configuration)
     return loader

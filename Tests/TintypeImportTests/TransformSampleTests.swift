@@ -4,7 +4,7 @@ import Tintype
 
 /// The transformer that the docs show, as they show it.
 @Suite struct TransformSampleTests {
-    @Test func `a transformer of a program's own makes its picture, also from a description`() throws {
+    @Test func `a transformer of a program's own makes its image, also from a description`() throws {
         let layout = try PixelLayout(format: .rgba8, width: 3, height: 2)
         let pixels = try PixelBuffer(layout) { bytes in
             for offset in 0..<layout.byteCount {

@@ -38,7 +38,7 @@ import TintypeTransforms
         let data = try SampleFiles.smooth(.jpeg)
         let recorder = Recorder()
         let request = RenderingRequest(thumbnail: .fit(width: 20, height: 20))
-        let image = try await self.pipeline.picture(from: data, for: request, recorder).image
+        let image = try await self.pipeline.image(from: data, for: request, recorder).image
         #expect(image.width == 20)
         #expect(recorder.phases.count { $0 == .lane } == 1 && !recorder.phases.contains(.gate))
         #expect(self.gate.usedWeight == 0)
@@ -47,7 +47,7 @@ import TintypeTransforms
     @Test func `a large image is made in a second visit, when the gate has admitted its weight`() async throws {
         let data = try SampleFiles.smooth(.png, width: 1_500, height: 1_000)
         let recorder = Recorder()
-        _ = try await self.pipeline.picture(from: data, for: RenderingRequest(), recorder)
+        _ = try await self.pipeline.image(from: data, for: RenderingRequest(), recorder)
         #expect(recorder.phases == [.lane, .gate, .lane, .decode])
         #expect(self.gate.usedWeight == 0)
     }
@@ -57,7 +57,7 @@ import TintypeTransforms
         let recorder = Recorder()
         let pipeline = self.pipeline
         var place: WeightedGate.Place? = try await self.gate.place(for: self.gate.capacity)
-        let decode = Task { try await pipeline.picture(from: data, for: RenderingRequest(), recorder).image.width }
+        let decode = Task { try await pipeline.image(from: data, for: RenderingRequest(), recorder).image.width }
         await until { self.gate.waiterCount == 1 }
         #expect(recorder.phases == [.lane])
         withExtendedLifetime(place) {}
@@ -68,7 +68,7 @@ import TintypeTransforms
 
     @Test func `a small image that fails leaves the gate`() async throws {
         let data = try SampleFiles.smooth(.png).dropLast(40)
-        await #expect(throws: CodingError.self) { try await self.pipeline.picture(from: data, for: RenderingRequest()) }
+        await #expect(throws: CodingError.self) { try await self.pipeline.image(from: data, for: RenderingRequest()) }
         #expect(self.gate.usedWeight == 0)
     }
 }

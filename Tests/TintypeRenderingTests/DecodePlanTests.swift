@@ -10,7 +10,7 @@ import TintypeTransforms
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodePlanTests {
-    /// A black picture, three quarters as high as wide, and the coders that made it.
+    /// A black image, three quarters as high as wide, and the coders that made it.
     private static func file(_ format: ImageFormat, width: Int) throws -> (data: Data, registry: CoderRegistry) {
         let layout = try PixelLayout(format: .rgb8, width: width, height: width * 3 / 4)
         let pixels = try PixelBuffer(layout, filling: { _ in })
@@ -20,7 +20,7 @@ import TintypeTransforms
         return (data, registry)
     }
 
-    /// The side of the picture, the side of its thumbnail, and the format.
+    /// The side of the image, the side of its thumbnail, and the format.
     @Test(arguments: [
         (ImageFormat.jpeg, 3_000, 2_000), (.jpeg, 3_000, 300), (.jpeg, 4_000, 3_000), (.png, 2_000, 1_500),
         (.png, 4_000, 1_000),
@@ -54,7 +54,7 @@ import TintypeTransforms
         ] as [([ImageTransform], Resize?)],
         [ImageFormat.jpeg, .png]
     )
-    func `a transformed picture takes no more than the gate counts`(
+    func `a transformed image takes no more than the gate counts`(
         making: ([ImageTransform], Resize?),
         format: ImageFormat
     ) throws {

@@ -9,10 +9,10 @@ import TintypeTransforms
 
 @testable import TintypeRendering
 
-/// A large picture that several lanes decode is the one that a lane alone makes of it.
+/// A large image that several lanes decode is the one that a lane alone makes of it.
 @Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
-    /// A gray picture with a restart marker behind each row of blocks, all of which are the same, turned by EXIF.
-    private static func picture(width: Int, rowCount: Int) throws -> Data {
+    /// A gray image with a restart marker behind each row of blocks, all of which are the same, turned by EXIF.
+    private static func image(width: Int, rowCount: Int) throws -> Data {
         let row = try PixelBuffer.noise(.gray8, width: width, height: 8)
         var file = Array(try JPEGCoder().encode(Image(pixels: row), as: .jpeg, options: EncodeOptions(quality: 30)))
         let frame = try #require(Data(file).firstRange(of: Data([0xFF, 0xC0]))).lowerBound
@@ -49,8 +49,8 @@ import TintypeTransforms
         )
     }
 
-    @Test(arguments: [nil, 1_200, 200]) func `the picture is the same`(side: Int?) async throws {
-        let data = try Self.picture(width: 1_600, rowCount: 160)
+    @Test(arguments: [nil, 1_200, 200]) func `the image is the same`(side: Int?) async throws {
+        let data = try Self.image(width: 1_600, rowCount: 160)
         let request = RenderingRequest(
             thumbnail: side.map { .fit(width: $0, height: $0) }
         )
@@ -60,7 +60,7 @@ import TintypeTransforms
             let pipeline = Self.pipeline(usesIdleLanes: usesIdleLanes)
             ends.withLock { $0 = 0 }
             let image = try await DecodeWork.$observer.withValue(observer) {
-                try await pipeline.picture(from: data, for: request).image
+                try await pipeline.image(from: data, for: request).image
             }
             #expect(image.height == side ?? 1_600 && image.width == (side ?? 1_600) * 4 / 5)
             #expect(pipeline.lanes.gate.usedWeight == 0)
@@ -74,26 +74,26 @@ import TintypeTransforms
     }
 
     /// Its one damaged marker keeps it from being divided.
-    @Test func `a damaged picture comes as from one lane`() async throws {
-        var data = try Self.picture(width: 1_600, rowCount: 160)
+    @Test func `a damaged image comes as from one lane`() async throws {
+        var data = try Self.image(width: 1_600, rowCount: 160)
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         data[marker.upperBound - 1] = 0xD5
         let request = RenderingRequest()
-        let together = try await Self.pipeline(usesIdleLanes: true).picture(from: data, for: request).image
-        let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
+        let together = try await Self.pipeline(usesIdleLanes: true).image(from: data, for: request).image
+        let alone = try await Self.pipeline(usesIdleLanes: false).image(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
     }
 
     /// The rows of the image are the same, so that the codes of one of them stand in all bands.
     @Test(arguments: [0x00, 0x55, 0xFF] as [UInt8])
     func `damage in the codes of a band gives the result of one lane`(byte: UInt8) async throws {
-        var data = try Self.picture(width: 1_600, rowCount: 160)
+        var data = try Self.image(width: 1_600, rowCount: 160)
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         for offset in 20..<60 { data[marker.upperBound + offset] = byte }
         func outcome(usesIdleLanes: Bool) async -> Result<[UInt8], CodingError>? {
             do throws(any Error) {
                 let image = try await Self.pipeline(usesIdleLanes: usesIdleLanes)
-                    .picture(from: data, for: RenderingRequest(allowsTruncated: true)).image
+                    .image(from: data, for: RenderingRequest(allowsTruncated: true)).image
                 return .success(image.pixels.samples)
             } catch {
                 return (error as? CodingError).map { .failure($0) }
@@ -128,9 +128,9 @@ import TintypeTransforms
             thumbnail: .fit(width: 100, height: 100)
         )
         let pipeline = Self.pipeline(usesIdleLanes: true)
-        let together = try await pipeline.picture(from: data, for: request).image
+        let together = try await pipeline.image(from: data, for: request).image
         #expect(pipeline.lanes.gate.usedWeight == 0)
-        let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
+        let alone = try await Self.pipeline(usesIdleLanes: false).image(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
     }
 }

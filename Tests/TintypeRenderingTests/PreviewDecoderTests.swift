@@ -78,7 +78,7 @@ import TintypeTestTraits
         )
         let image = Image(pixels: pixels)
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
-        // Transforms are kept, and no part of a picture.
+        // Transforms are kept, and no part of an image.
         _ = try ImageDecoder(data, registry: SampleFiles.registry).decode()
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
         let incremental = try #require(try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
@@ -128,16 +128,16 @@ import TintypeTestTraits
         file: (path: String, leastCount: Int),
         pieceByteCount: Int
     ) async throws {
-        let picture = try #require(Corpus.pictures.first { $0.path == file.path })
-        let data = try picture.data
+        let image = try #require(Corpus.images.first { $0.path == file.path })
+        let data = try image.data
         let costs = try await Self.costs(of: data, pieceCount: data.count / pieceByteCount + 1)
         #expect(Double(costs.previews) <= 1.5 * Double(costs.decode))
         #expect(costs.count >= (pieceByteCount < 64 << 10 ? file.leastCount : 1))
     }
 
-    /// Flat pictures cost little more than a copy of them.
+    /// Flat images cost little more than a copy of them.
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [8, 100])
-    func `previews of flat pictures take no more either`(format: ImageFormat, pieceCount: Int) async throws {
+    func `previews of flat images take no more either`(format: ImageFormat, pieceCount: Int) async throws {
         let data =
             format == .png
             ? SlowFiles.flatPNG(500, 500).data : try SampleFiles.smooth(format, width: 640, height: 480)
@@ -145,7 +145,7 @@ import TintypeTestTraits
         #expect(Double(costs.previews) <= 1.5 * Double(costs.decode))
     }
 
-    /// Of bytes that come one by one a flat picture shows another row each time, and each preview is a whole copy.
+    /// Of bytes that come one by one a flat image shows another row each time, and each preview is a whole copy.
     @Test func `the work of all previews together is limited`() async throws {
         let data = SlowFiles.flatPNG(500, 500).data
         let all = await Self.previewCount(of: data, pieceCount: 50)
@@ -159,8 +159,8 @@ import TintypeTestTraits
         #expect(limited < all)
     }
 
-    /// A flat picture costs little more to decode than a copy of it.
-    @Test(arguments: [false, true]) func `previews of a large picture take little more than the picture`(
+    /// A flat image costs little more to decode than a copy of it.
+    @Test(arguments: [false, true]) func `previews of a large image take little more than the image`(
         isInterlaced: Bool
     ) async throws {
         var file = SlowFiles.flatPNG(4_000, 4_000, colorType: 6)

@@ -46,7 +46,7 @@ extension PixelBuffer {
         }
     }
 
-    /// Makes a soft picture that lossy formats keep well; its alpha runs from left to right.
+    /// Makes a soft image that lossy formats keep well; its alpha runs from left to right.
     public static func smooth(_ format: PixelFormat, width: Int, height: Int) throws -> PixelBuffer {
         try self.make(format, width: width, height: height) { column, row, channel in
             switch channel {

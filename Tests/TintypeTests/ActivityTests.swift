@@ -43,9 +43,9 @@ import TintypeTestTraits
         _ = try await self.makeLoader().image(for: self.url)
         #expect(
             self.log.words == [
-                "picture started", "bytes started", "bytes downloadStarted", "bytes downloadFinished",
-                "bytes stored disk", "bytes finished network", "picture decoded 8x6", "picture stored memory",
-                "picture finished network",
+                "image started", "bytes started", "bytes downloadStarted", "bytes downloadFinished",
+                "bytes stored disk", "bytes finished network", "image decoded 8x6", "image stored memory",
+                "image finished network",
             ]
         )
         #expect(self.log.activities.allSatisfy { $0.request.url == self.url && $0.loadID > 0 })
@@ -58,7 +58,7 @@ import TintypeTestTraits
         _ = try await loader.image(for: self.url)
         _ = try await loader.image(for: ImageRequest(url: self.url))
         _ = try await loader.response(for: ImageRequest(url: self.url))
-        #expect(self.log.words.dropFirst(count) == ["picture hit memory", "picture hit memory", "picture hit memory"])
+        #expect(self.log.words.dropFirst(count) == ["image hit memory", "image hit memory", "image hit memory"])
         #expect(self.log.activities.dropFirst(count).allSatisfy { $0.loadID == 0 && $0.request.url == self.url })
     }
 
@@ -69,8 +69,8 @@ import TintypeTestTraits
         let response = try await loader.response(for: request)
         #expect(
             self.log.words == [
-                "picture started", "bytes started", "bytes hit disk", "bytes finished disk", "picture decoded 8x6",
-                "picture stored memory", "picture finished disk",
+                "image started", "bytes started", "bytes hit disk", "bytes finished disk", "image decoded 8x6",
+                "image stored memory", "image finished disk",
             ]
         )
         #expect(response.metrics.byteCount == response.metadata.byteCount)
@@ -86,7 +86,7 @@ import TintypeTestTraits
         #expect(self.log.activities.allSatisfy { $0.loadID == 0 })
     }
 
-    @Test func `a variant on disk is a hit of the picture`() async throws {
+    @Test func `a variant on disk is a hit of the image`() async throws {
         let request = ImageRequest(
             url: self.url,
             thumbnail: .fit(width: 4, height: 4),
@@ -98,7 +98,7 @@ import TintypeTestTraits
         #expect(response.metrics.store > .zero)
         #expect(response.metrics.transform > .zero)
         _ = try await self.makeLoader().image(for: request)
-        #expect(self.log.words.contains("picture hit disk"))
+        #expect(self.log.words.contains("image hit disk"))
         #expect(!self.log.words.contains("bytes started"))
     }
 
@@ -107,7 +107,7 @@ import TintypeTestTraits
         self.origin.script("/held", .held(by: gate, body: try makePNG()))
         let loader = self.makeLoader()
         await #expect(throws: LoadError.self) { try await loader.image(for: self.origin.url("/none")) }
-        #expect(self.log.words.suffix(2) == ["bytes failed badStatus", "picture failed badStatus"])
+        #expect(self.log.words.suffix(2) == ["bytes failed badStatus", "image failed badStatus"])
         let held = ImageRequest(url: self.origin.url("/held"))
         let task = Task { try await loader.image(for: held) }
         await self.origin.waitForRequests(1, for: "/held")
@@ -117,9 +117,9 @@ import TintypeTestTraits
         await loader.shutdown()
         #expect(self.log.words.filter { $0.hasSuffix("cancelled") }.count == 2)
         let statistics = await loader.statistics()
-        #expect(statistics.pictures.failed == ["badStatus": 1])
-        #expect(statistics.pictures.cancelled == 1)
-        #expect(statistics.pictures.active == 0)
+        #expect(statistics.images.failed == ["badStatus": 1])
+        #expect(statistics.images.cancelled == 1)
+        #expect(statistics.images.active == 0)
     }
 
     @Test func `what the network policy refuses is a refusal`() async throws {
@@ -128,9 +128,9 @@ import TintypeTestTraits
             $0.downloads.networkPolicy = .publicInternet
         }
         await #expect(throws: LoadError.self) { try await loader.image(for: URL(string: "http://127.0.0.1/a")!) }
-        #expect(self.log.words.last == "picture refused addressNotAllowed")
+        #expect(self.log.words.last == "image refused addressNotAllowed")
         let statistics = await loader.statistics()
-        #expect(statistics.pictures.refused == 1)
+        #expect(statistics.images.refused == 1)
         #expect(statistics.bytes.refused == 1)
         #expect(statistics.downloads.refused == 1)
     }
@@ -153,8 +153,8 @@ import TintypeTestTraits
             #expect(metrics.byteCount == (try makePNG().count))
         }
         #expect(joined == 4)
-        #expect(self.log.words.filter { $0 == "picture joined" }.count == 4)
-        #expect(await loader.statistics().pictures.joined == 4)
+        #expect(self.log.words.filter { $0 == "image joined" }.count == 4)
+        #expect(await loader.statistics().images.joined == 4)
     }
 
     @Test func `sizes that share the bytes join the load of those`() async throws {
@@ -170,17 +170,17 @@ import TintypeTestTraits
         for task in tasks { _ = try await task.value }
         #expect(self.log.words.filter { $0 == "bytes started" }.count == 1)
         #expect(self.log.words.filter { $0 == "bytes joined" }.count == 2)
-        #expect(self.log.words.filter { $0 == "picture started" }.count == 3)
+        #expect(self.log.words.filter { $0 == "image started" }.count == 3)
     }
 
-    @Test func `a thumbnail of the picture in memory is found before it is stored`() async throws {
+    @Test func `a thumbnail of the image in memory is found before it is stored`() async throws {
         let loader = self.makeLoader()
         _ = try await loader.image(for: self.url)
         let count = self.log.words.count
         _ = try await loader.image(for: ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4)))
         #expect(
             self.log.words.dropFirst(count) == [
-                "picture started", "picture hit memory", "picture stored memory", "picture finished memory",
+                "image started", "image hit memory", "image stored memory", "image finished memory",
             ]
         )
     }
@@ -196,7 +196,7 @@ import TintypeTestTraits
         }
         await loader.shutdown()
         let loads = Dictionary(grouping: self.log.activities.filter { $0.loadID > 0 }, by: \.loadID)
-        // A picture, and its bytes; a caller that comes late may begin a load that finds the picture in memory.
+        // An image, and its bytes; a caller that comes late may begin a load that finds the image in memory.
         #expect(loads.count >= 40)
         for activities in loads.values {
             let words = activities.map { $0.kind.word }
@@ -204,7 +204,7 @@ import TintypeTestTraits
         }
         let statistics = await loader.statistics()
         // Those that came at the very end are only counted.
-        #expect(statistics.pictures.joined >= self.log.words.filter { $0 == "picture joined" }.count)
+        #expect(statistics.images.joined >= self.log.words.filter { $0 == "image joined" }.count)
     }
 
     @Test func `what callers tell of a load waits for its beginning, and is told one after the other`() {
@@ -213,7 +213,7 @@ import TintypeTestTraits
         func add(_ kinds: LoadActivity.Kind...) {
             for kind in kinds {
                 let request = ImageRequest(url: self.url)
-                queue.add(LoadActivity(loadID: 1, product: .picture, request: request, kind: kind))
+                queue.add(LoadActivity(loadID: 1, product: .image, request: request, kind: kind))
             }
         }
         let take = { queue.takeEach { activity in words.withLock { $0.append(activity.kind.word) } } }
@@ -250,7 +250,7 @@ import TintypeTestTraits
         var words: [String] = []
         for await activity in stream {
             words.append("\(activity.product) \(activity.kind.word)")
-            if words.last == "picture finished network" { break }
+            if words.last == "image finished network" { break }
         }
         #expect(words.contains("bytes downloadFinished"))
     }
@@ -326,7 +326,7 @@ import TintypeTestTraits
             #expect(statistics[product].active == 0)
             #expect(statistics[product].started > 0)
         }
-        #expect(statistics.pictureDuration.count == statistics.pictures.finished.values.reduce(0) { $0 + UInt64($1) })
+        #expect(statistics.imageDuration.count == statistics.images.finished.values.reduce(0) { $0 + UInt64($1) })
         #expect(statistics.downloads.bodyBytes == 0)
     }
 
@@ -358,15 +358,15 @@ import TintypeTestTraits
             self.origin.script("/b", .body(try makePNG()))
             _ = try await loader.image(for: request)
         }
-        // An encoded picture of the one in memory, which is found at once then.
+        // An encoded image of the one in memory, which is found at once then.
         for _ in 0..<3 { _ = try await loader.encoded(request, as: .png) }
         // Bytes that the disk has ready.
         for _ in 0..<2 { _ = try await loader.data(for: request) }
         let statistics = await loader.statistics()
         #expect(statistics.cache.memory.hits - statistics.thumbnailsOfOriginals == 2)
         #expect(statistics.thumbnailsOfOriginals == 1)
-        #expect(statistics.pictures.finished == [.disk: 1, .memory: 2, .network: 1])
-        #expect(statistics.pictures.hits == [.memory: 2])
+        #expect(statistics.images.finished == [.disk: 1, .memory: 2, .network: 1])
+        #expect(statistics.images.hits == [.memory: 2])
         #expect(statistics.cache.memory.encodedHits == 2)
         #expect(statistics.encoded.finished == [.memory: 1])
         #expect(statistics.bytes.hits == [.disk: 3])
@@ -422,11 +422,11 @@ import TintypeTestTraits
                 #expect(types[name] != nil || isPart, "\(name) has no type")
             }
         }
-        #expect(values["tintype_loads_total{product=\"picture\"}"] == 3)
-        #expect(values["tintype_loads_finished_total{product=\"picture\",source=\"network\"}"] == 1)
+        #expect(values["tintype_loads_total{product=\"image\"}"] == 3)
+        #expect(values["tintype_loads_finished_total{product=\"image\",source=\"network\"}"] == 1)
         #expect(values["tintype_loads_failed_total{product=\"bytes\",code=\"badStatus\"}"] == 2)
-        #expect(values["tintype_load_duration_seconds_bucket{product=\"picture\",le=\"+Inf\"}"] == 1)
-        #expect(values["tintype_load_duration_seconds_count{product=\"picture\"}"] == 1)
+        #expect(values["tintype_load_duration_seconds_bucket{product=\"image\",le=\"+Inf\"}"] == 1)
+        #expect(values["tintype_load_duration_seconds_count{product=\"image\"}"] == 1)
         #expect(values["tintype_memory_entries"] == 1)
         #expect(values["tintype_downloads_cancelled_total"] == 0)
         #expect(values["tintype_remembered_failures_total"] == 1)
@@ -434,7 +434,7 @@ import TintypeTestTraits
         var last = 0.0
         for bound in LatencyHistogram.bounds {
             let count = try #require(
-                values["tintype_load_duration_seconds_bucket{product=\"picture\",le=\"\(bound)\"}"]
+                values["tintype_load_duration_seconds_bucket{product=\"image\",le=\"\(bound)\"}"]
             )
             #expect(count >= last)
             last = count

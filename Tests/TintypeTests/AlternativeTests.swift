@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Sources that are tried in order, and a picture for when all fail.
+/// Sources that are tried in order, and an image for when all fail.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct AlternativeTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
@@ -25,7 +25,7 @@ import TintypeTestTraits
         return request
     }
 
-    @Test func `the first source that works gives the picture, and says which it was`() async throws {
+    @Test func `the first source that works gives the image, and says which it was`() async throws {
         let loader = self.fixture.makeLoader()
         let response = try await loader.response(for: self.request("/none", "/html", "/b", "/c"))
         #expect(response.image.width == 20)
@@ -38,7 +38,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader()
         do {
             _ = try await loader.image(for: self.request("/none", "/html", "/none2"))
-            Issue.record("there is no picture")
+            Issue.record("there is no image")
         } catch let error as LoadError {
             #expect(error.attempts.map(\.error.code) == [.badStatus, .notAnImage, .badStatus])
             #expect(error.attempts.map(\.request.url.path) == ["/none", "/html", "/none2"])
@@ -95,7 +95,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/b") == 0)
     }
 
-    @Test func `alternatives serve bytes, events and encoded pictures too`() async throws {
+    @Test func `alternatives serve bytes, events and encoded images too`() async throws {
         let loader = self.fixture.makeLoader()
         let request = self.request("/none", "/b")
         #expect(try await loader.data(for: request) == Data(makePNG(width: 20)))
@@ -136,8 +136,8 @@ import TintypeTestTraits
 
     @Test func `a mirror under the same key is asked although the first URL is known to fail`() async throws {
         let loader = self.fixture.makeLoader()
-        var request = ImageRequest(url: self.origin.url("/none"), cacheKey: "picture")
-        request.alternatives = [ImageRequest(url: self.origin.url("/b"), cacheKey: "picture")]
+        var request = ImageRequest(url: self.origin.url("/none"), cacheKey: "image")
+        request.alternatives = [ImageRequest(url: self.origin.url("/b"), cacheKey: "image")]
         #expect(try await loader.image(for: request).width == 20)
         try await loader.cache.removeAll()
         #expect(try await loader.image(for: request).width == 20)
@@ -165,7 +165,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/b") == 1)
     }
 
-    @Test func `where all fail, the fallback is the picture, and the failure is told`() async throws {
+    @Test func `where all fail, the fallback is the image, and the failure is told`() async throws {
         let loader = self.fixture.makeLoader()
         let fallback = try await loader.image(from: Data(makePNG(width: 5)))
         var request = self.request("/none", "/html")

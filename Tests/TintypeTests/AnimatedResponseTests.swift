@@ -136,14 +136,14 @@ import TintypeTestTraits
         }
         // Rows are padded to 64 bytes; 512 are what a frame takes besides.
         #expect(loader.framePool.byteCount == 3 * (64 * 5 + 512))
-        let picture = try await loader.image(for: request)
+        let image = try await loader.image(for: request)
         let first = try await source.frame(at: 0)
-        #expect(first.pixels.sample(5, 2, 1) == picture.pixels.sample(5, 2, 1))
+        #expect(first.pixels.sample(5, 2, 1) == image.pixels.sample(5, 2, 1))
         let limited = ImageRequest(url: self.origin.url("/a"), scaleDownLimit: 20 * 10 * 4)
         #expect(try await loader.frames(for: limited).frame(at: 1).width == 20)
     }
 
-    @Test func `all that read the frames of a picture share them`() async throws {
+    @Test func `all that read the frames of an image share them`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .webp)))
         let loader = self.makeLoader()
         let request = ImageRequest(url: self.origin.url("/a"))
@@ -172,7 +172,7 @@ import TintypeTestTraits
         #expect(loader.framePool.frameCount == 0)
         var request = plain
         request.options = .preloadAllFrames
-        // The picture is in memory, its frames are not.
+        // The image is in memory, its frames are not.
         _ = try await loader.image(for: request)
         #expect(loader.framePool.frameCount == 3)
         loader.framePool.removeAll()

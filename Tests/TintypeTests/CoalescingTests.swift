@@ -10,23 +10,23 @@ import TintypeTestTraits
     let origin: ScriptedOrigin
 
     init() throws {
-        self.origin = ScriptedOrigin(["/picture": .held(by: self.gate, body: try makePNG())])
+        self.origin = ScriptedOrigin(["/image": .held(by: self.gate, body: try makePNG())])
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func `a thousand tasks make one request and one decode`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.origin.url("/picture"))
+        let request = ImageRequest(url: self.origin.url("/image"))
         try await withThrowingTaskGroup(of: Image.self) { group in
             for _ in 0..<1_000 { group.addTask { try await loader.image(for: request) } }
             await until { await loader.waiterCount == 1_000 }
             await self.gate.open()
-            var pictures: [PixelBuffer] = []
-            for try await image in group { pictures.append(image.pixels) }
-            #expect(pictures.count == 1_000)
-            #expect(pictures.allSatisfy { $0 === pictures[0] })
+            var images: [PixelBuffer] = []
+            for try await image in group { images.append(image.pixels) }
+            #expect(images.count == 1_000)
+            #expect(images.allSatisfy { $0 === images[0] })
         }
-        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.origin.requestCount(for: "/image") == 1)
         #expect(self.fixture.decodes.count == 1)
         #expect(await loader.loadCount == 0)
     }
@@ -35,7 +35,7 @@ import TintypeTestTraits
         async throws
     {
         let loader = self.fixture.makeLoader()
-        let url = self.origin.url("/picture")
+        let url = self.origin.url("/image")
         let plain = ImageRequest(url: url, originalCaching: .none)
         let others = [
             ImageRequest(url: url, originalCaching: CacheUse(query: .none, store: .all)),
@@ -44,17 +44,17 @@ import TintypeTestTraits
             ImageRequest(url: url, options: [.previews], originalCaching: .none),
         ]
         async let first = loader.response(for: plain)
-        await self.origin.waitForRequests(for: "/picture")
+        await self.origin.waitForRequests(for: "/image")
         async let kept = loader.response(for: others[0])
         async let handedOut = loader.response(for: others[1])
         async let stored = loader.response(for: others[2])
         async let shown = loader.response(for: others[3])
         await until { await loader.waiterCount == 5 }
         await self.gate.open()
-        let pictures = try await [first, kept, handedOut, stored, shown]
-        #expect(pictures.allSatisfy { $0.image.pixels === pictures[0].image.pixels })
-        #expect(pictures.map { $0.data != nil } == [false, false, true, false, false])
-        #expect(self.origin.requestCount(for: "/picture") == 1)
+        let images = try await [first, kept, handedOut, stored, shown]
+        #expect(images.allSatisfy { $0.image.pixels === images[0].image.pixels })
+        #expect(images.map { $0.data != nil } == [false, false, true, false, false])
+        #expect(self.origin.requestCount(for: "/image") == 1)
         #expect(self.fixture.decodes.count == 1)
         #expect(await loader.cache.tiers(holding: plain.key, in: .all) == .all)
     }
@@ -73,19 +73,19 @@ import TintypeTestTraits
         await until { await loader.waiterCount == 2 }
         latch.open()
         let responses = try await [first.value, second.value]
-        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.origin.requestCount(for: "/image") == 1)
         return (loader, responses)
     }
 
     @Test func `a load that waits for the store and joins late hears that it failed`() async throws {
-        let url = self.origin.url("/picture")
+        let url = self.origin.url("/image")
         let requests = [ImageRequest(url: url), ImageRequest(url: url, options: [.waitForStore])]
         let (_, responses) = try await self.responses(of: requests) { $0.disk?.sizeLimit = 10 }
         #expect(responses.map { $0.storeError != nil } == [false, true])
     }
 
     @Test func `a load that wants the bytes stored and joins late has them stored`() async throws {
-        let url = self.origin.url("/picture")
+        let url = self.origin.url("/image")
         let plain = ImageRequest(url: url, originalCaching: CacheUse(query: .all, store: .none))
         let requests = [plain, ImageRequest(url: url, options: [.waitForStore])]
         let (loader, responses) = try await self.responses(of: requests)
@@ -167,7 +167,7 @@ import TintypeTestTraits
     }
 
     @Test func `a load that wants the bytes and joins late gets them`() async throws {
-        let url = self.origin.url("/picture")
+        let url = self.origin.url("/image")
         let requests = [ImageRequest(url: url), ImageRequest(url: url, options: [.keepData])]
         let (_, responses) = try await self.responses(of: requests)
         #expect(responses.map(\.data) == [nil, Data(try makePNG())])
@@ -175,7 +175,7 @@ import TintypeTestTraits
 
     @Test func `cancelling all but one disturbs nothing`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.origin.url("/picture"))
+        let request = ImageRequest(url: self.origin.url("/image"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
         await until { await loader.waiterCount == 1_000 }
         for task in tasks.dropFirst() { task.cancel() }
@@ -184,29 +184,29 @@ import TintypeTestTraits
         }
         await self.gate.open()
         #expect(try await tasks[0].value.width == 8)
-        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.origin.requestCount(for: "/image") == 1)
         #expect(self.fixture.decodes.count == 1)
     }
 
     @Test func `cancelling all cancels the request and the next load starts afresh`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.origin.url("/picture"))
+        let request = ImageRequest(url: self.origin.url("/image"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
         await until { await loader.waiterCount == 1_000 }
-        await self.origin.waitForRequests(for: "/picture")
+        await self.origin.waitForRequests(for: "/image")
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
-        await self.origin.waitForCancellations(for: "/picture")
-        #expect(self.origin.cancellationCount(for: "/picture") == 1)
+        await self.origin.waitForCancellations(for: "/image")
+        #expect(self.origin.cancellationCount(for: "/image") == 1)
         #expect(await loader.loadCount == 0)
         await self.gate.open()
         #expect(try await loader.image(for: request).width == 8)
-        #expect(self.origin.requestCount(for: "/picture") == 2)
+        #expect(self.origin.requestCount(for: "/image") == 2)
     }
 
     @Test func `cancel all ends every load`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.origin.url("/picture"))
+        let request = ImageRequest(url: self.origin.url("/image"))
         let tasks = (0..<10).map { _ in Task { try await loader.image(for: request) } }
         await until { await loader.waiterCount == 10 }
         await loader.cancelAll()
@@ -215,23 +215,23 @@ import TintypeTestTraits
 
     @Test func `a task that is cancelled already never loads`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.origin.url("/picture"))
+        let request = ImageRequest(url: self.origin.url("/image"))
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await loader.image(for: request)
         }
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(self.origin.requestCount(for: "/picture") == 0)
+        #expect(self.origin.requestCount(for: "/image") == 0)
     }
 
     @Test func `different headers are different loads`() async throws {
         await self.gate.open()
         let loader = self.fixture.makeLoader()
-        let url = self.origin.url("/picture")
+        let url = self.origin.url("/image")
         _ = try await loader.image(for: ImageRequest(url: url, headers: ["Authorization": "a"]))
         _ = try await loader.image(for: ImageRequest(url: url, headers: ["Authorization": "b"]))
         _ = try await loader.image(for: ImageRequest(url: url, headers: ["authorization": "a"]))
-        #expect(self.origin.requestCount(for: "/picture") == 2)
+        #expect(self.origin.requestCount(for: "/image") == 2)
     }
 
     @Test func `random cancellation loses nothing`() async throws {
@@ -243,7 +243,7 @@ import TintypeTestTraits
                 group.addTask {
                     let width = index % 7 + 1
                     let request = ImageRequest(
-                        url: origin.url("/picture"),
+                        url: origin.url("/image"),
                         thumbnail: .fit(width: width, height: width),
                         cachePolicy: index % 5 == 0 ? .reload : nil
                     )

@@ -12,7 +12,7 @@ import TintypeTestTraits
         let own = Named<any ImageCoder>("gray", LyingCoder(header: 5, decoded: 5, covered: 5))
         #expect(try await loader.image(for: ImageRequest(url: url, coder: own)).width == 5)
         #expect(fixture.decodes.count == 0)
-        // Its picture has a key of its own.
+        // Its image has a key of its own.
         #expect(try await loader.image(for: url).width == 768)
     }
 
@@ -55,7 +55,7 @@ import TintypeTestTraits
 
     private var url: URL { self.origin.url("/a") }
 
-    @Test func `without its coder a file is no picture, and is not kept`() async throws {
+    @Test func `without its coder a file is no image, and is not kept`() async throws {
         let loader = self.fixture.makeLoader()
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: self.url) }
         #expect(error?.code == .notAnImage)

@@ -54,7 +54,7 @@ import TintypeTestTraits
         #expect(transformed.damage == .missingData)
     }
 
-    @Test(arguments: 0..<8) func `whatever is cut or damaged ends in a picture or in an error`(
+    @Test(arguments: 0..<8) func `whatever is cut or damaged ends in an image or in an error`(
         seed: UInt64
     ) async throws {
         var random = SeededGenerator(seed: seed)

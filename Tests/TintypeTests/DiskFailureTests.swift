@@ -11,12 +11,12 @@ import TintypeTestTraits
     let origin: ScriptedOrigin
 
     init() throws {
-        self.origin = ScriptedOrigin(["/picture": .body(try makePNG())])
+        self.origin = ScriptedOrigin(["/image": .body(try makePNG())])
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func `a damaged entry is a miss and is replaced`() async throws {
-        let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let request = ImageRequest(url: self.origin.url("/image"), options: [.waitForStore])
         _ = try await self.fixture.makeLoader().image(for: request)
         let path = try #require(self.fixture.cacheFiles().first)
         var bytes = try Data(contentsOf: URL(filePath: path))
@@ -27,7 +27,7 @@ import TintypeTestTraits
     }
 
     @Test func `bytes on disk that are no image are replaced from the origin`() async throws {
-        let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let request = ImageRequest(url: self.origin.url("/image"), options: [.waitForStore])
         let loader = self.fixture.makeLoader()
         let broken = Data(try makePNG().dropLast(20))
         try await loader.cache.storeAndWait(
@@ -38,14 +38,14 @@ import TintypeTestTraits
         )
         #expect(try await loader.response(for: request).source == .network)
         #expect(try await self.fixture.makeLoader().response(for: request).source == .disk)
-        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.origin.requestCount(for: "/image") == 1)
     }
 
     @Test func `an unwritable folder never fails a load`() async throws {
         // A file where the folder should be: not even root can write there.
         let path = try self.fixture.directory.write([1], to: "file")
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: path).appending(path: "cache") }
-        let waiting = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let waiting = ImageRequest(url: self.origin.url("/image"), options: [.waitForStore])
         let response = try await loader.response(for: waiting)
         #expect(response.image.width == 8)
         #expect(response.storeError?.code == .cacheNotWritable)
@@ -66,7 +66,7 @@ import TintypeTestTraits
         }
         for width in [3, 4, 5] {
             let request = ImageRequest(
-                url: self.origin.url("/picture"),
+                url: self.origin.url("/image"),
                 thumbnail: .stretch(width: width, height: 3),
                 options: waits ? .waitForStore : [],
                 variantCaching: .all,
@@ -120,7 +120,7 @@ import TintypeTestTraits
         let disk = try SmallDisk(byteCount: 256 << 10, at: self.fixture.directory.path(of: "small"))
         defer { disk.unmount() }
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: disk.path).appending(path: "cache") }
-        let small = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let small = ImageRequest(url: self.origin.url("/image"), options: [.waitForStore])
         #expect(try await loader.response(for: small).storeError == nil)
         self.origin.script("/large", .body(try Fixtures.data("kodak-3.png")))
         let large = ImageRequest(url: self.origin.url("/large"), options: [.waitForStore])

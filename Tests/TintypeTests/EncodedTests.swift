@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Pictures as a server sends them: made once, kept encoded, found without decoding.
+/// Images as a server sends them: made once, kept encoded, found without decoding.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EncodedTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()
@@ -45,10 +45,10 @@ import TintypeTestTraits
     // MARK: What it gives
 
     @Test(arguments: [
-        (PictureEncoding.jpeg(quality: 70), "image/jpeg"), (.webp(quality: 75), "image/webp"), (.png, "image/png"),
+        (OutputEncoding.jpeg(quality: 70), "image/jpeg"), (.webp(quality: 75), "image/webp"), (.png, "image/png"),
     ])
-    func `an encoded picture has its bytes, type, size and tag`(
-        encoding: PictureEncoding,
+    func `an encoded image has its bytes, type, size and tag`(
+        encoding: OutputEncoding,
         mediaType: String
     ) async throws {
         let loader = self.makeLoader()
@@ -64,11 +64,11 @@ import TintypeTestTraits
         #expect(response.metrics.decode > .zero)
     }
 
-    @Test func `each option of an encoding makes another picture`() {
+    @Test func `each option of an encoding makes another image`() {
         let key = CacheKey("https://example.org/a")
         var options = EncodeOptions()
-        var keys = [PictureEncoding(.jpeg, options: options).key(of: key)]
-        keys.append(PictureEncoding(.webp, options: options).key(of: key))
+        var keys = [OutputEncoding(.jpeg, options: options).key(of: key)]
+        keys.append(OutputEncoding(.webp, options: options).key(of: key))
         let changes: [(inout EncodeOptions) -> Void] = [
             { $0.quality = 79 }, { $0.background.red = 1 }, { $0.background.green = 1 }, { $0.background.blue = 1 },
             { $0.isProgressive = true }, { $0.chromaSubsampling = .none }, { $0.chromaSubsampling = .half },
@@ -81,7 +81,7 @@ import TintypeTestTraits
         for change in changes {
             options = EncodeOptions()
             change(&options)
-            keys.append(PictureEncoding(.jpeg, options: options).key(of: key))
+            keys.append(OutputEncoding(.jpeg, options: options).key(of: key))
         }
         #expect(Set(keys).count == changes.count + 2)
         #expect(keys.allSatisfy { $0.isOfFamily(of: key) })
@@ -143,15 +143,15 @@ import TintypeTestTraits
         #expect(await loader.statistics().cache.memory.encodedCount == 0)
         _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .memory)
         #expect(await loader.statistics().cache.memory.encodedCount == 1)
-        let key = PictureEncoding.png.key(of: self.makeRequest().key)
+        let key = OutputEncoding.png.key(of: self.makeRequest().key)
         #expect(await !loader.cache.contains(key, in: .disk))
         _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .disk)
         #expect(await loader.cache.contains(key, in: .disk))
-        // The picture itself is kept as its request says: not at all.
+        // The image itself is kept as its request says: not at all.
         #expect(await loader.statistics().cache.memory.count == 0)
     }
 
-    @Test func `an encoded picture lives as long as its request says`() async throws {
+    @Test func `an encoded image lives as long as its request says`() async throws {
         var request = self.makeRequest()
         // The bytes are there for longer than that.
         _ = try await self.makeLoader().data(for: ImageRequest(url: self.url, options: .waitForStore))
@@ -182,7 +182,7 @@ import TintypeTestTraits
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
-    @Test func `a removal takes encoded pictures too`() async throws {
+    @Test func `a removal takes encoded images too`() async throws {
         let loader = self.makeLoader()
         let request = self.makeRequest()
         _ = try await loader.encoded(request, as: .png)
@@ -258,7 +258,7 @@ import TintypeTestTraits
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
-    @Test func `a new body takes its place also where neither original nor picture is kept`() async throws {
+    @Test func `a new body takes its place also where neither original nor image is kept`() async throws {
         let loader = self.makeLoader()
         var request = self.makeRequest()
         request.originalCaching = CacheUse(query: .all, store: .none)
@@ -274,7 +274,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [true, false])
-    func `what is encoded is of the picture that the program gave last`(hasBytes: Bool) async throws {
+    func `what is encoded is of the image that the program gave last`(hasBytes: Bool) async throws {
         let loader = self.makeLoader()
         var request = self.makeRequest()
         request.variantCaching = .memory
@@ -289,7 +289,7 @@ import TintypeTestTraits
         }
         #expect(tags.count == (hasBytes ? 3 : 2))
         #expect(self.requests == (hasBytes ? 1 : 0))
-        // Nothing of it outlives the picture.
+        // Nothing of it outlives the image.
         let others = try await self.makeLoader().encoded(self.makeRequest(), as: .png)
         #expect((others.width, others.height) == (8, 4))
     }
@@ -333,7 +333,7 @@ import TintypeTestTraits
         #expect(try await tasks[1].value.storeError == nil)
     }
 
-    @Test func `look-ups of encoded pictures are counted, and their memory has a limit of its own`() async throws {
+    @Test func `look-ups of encoded images are counted, and their memory has a limit of its own`() async throws {
         let loader = self.makeLoader { $0.disk = nil }
         for _ in 0..<3 { _ = try await loader.encoded(self.makeRequest(), as: .png) }
         let memory = await loader.statistics().cache.memory
@@ -357,7 +357,7 @@ import TintypeTestTraits
         #expect(!self.makeLoader { $0.coders = CoderRegistry(coders: [PNGCoder()]) }.canEncode(.jpeg))
     }
 
-    @Test func `an encoded picture that is not cached is an error where only the cache may answer`() async throws {
+    @Test func `an encoded image that is not cached is an error where only the cache may answer`() async throws {
         await #expect {
             try await self.makeLoader().encoded(self.makeRequest(.cacheOnly), as: .png)
         } throws: { error in

@@ -15,28 +15,28 @@ import TintypeTestTraits
         limits: DecodingLimits,
         code: LoadError.Code
     ) async throws {
-        let origin = ScriptedOrigin(["/picture": .body(try makePNG())])
+        let origin = ScriptedOrigin(["/image": .body(try makePNG())])
         let fixture = try LoaderFixture(origin: origin)
         let loader = fixture.makeLoader { $0.limits = limits }
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/picture")) }
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/image")) }
         #expect(error?.code == code)
         #expect(fixture.decodes.count == 0)
     }
 
     @Test func `the limit of the downloads holds too`() async throws {
-        let origin = ScriptedOrigin(["/picture": .body([UInt8](repeating: 0, count: 2_000))])
+        let origin = ScriptedOrigin(["/image": .body([UInt8](repeating: 0, count: 2_000))])
         let fixture = try LoaderFixture(origin: origin)
         let loader = fixture.makeLoader { $0.downloads.maximumBodySize = 1_000 }
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/picture")) }
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/image")) }
         #expect(error?.code == .bodyTooLarge)
     }
 
     @Test(arguments: [Resize.Mode.fit, .fill, .stretch], [100_000, Int(Int32.max), Int.max])
     func `an enlargement over the limits is refused`(mode: Resize.Mode, side: Int) async throws {
-        let origin = ScriptedOrigin(["/picture": .body(try makePNG())])
+        let origin = ScriptedOrigin(["/image": .body(try makePNG())])
         let fixture = try LoaderFixture(origin: origin)
         let thumbnail = Resize(width: side, height: side, mode: mode, upscales: true)
-        let request = ImageRequest(url: origin.url("/picture"), thumbnail: thumbnail)
+        let request = ImageRequest(url: origin.url("/image"), thumbnail: thumbnail)
         let loader = fixture.makeLoader()
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         #expect(error?.code == .invalidSize)
@@ -67,7 +67,7 @@ import TintypeTestTraits
         let strict = ImageRequest(url: origin.url("/half"))
         let lenient = ImageRequest(url: origin.url("/half"), options: [.allowTruncated])
         #expect(try await loader.image(for: lenient).height == 512)
-        // A lenient load's picture is not what a strict one gets.
+        // A lenient load's image is not what a strict one gets.
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: strict) }
         #expect(error?.code == .truncated)
     }

@@ -22,13 +22,13 @@ import TintypeTestTraits
         async throws
     {
         let (body, heard) = (Gate(), Gate())
-        let picture = Data(try makePNG())
+        let image = Data(try makePNG())
         let (hearing, asked) = (Box(false), Box(false))
         let fetcher = ClosureFetcher(
             respond: { request, _ in
                 asked.value = true
                 await body.wait()
-                return DownloadResponse(body: picture, url: request.url)
+                return DownloadResponse(body: image, url: request.url)
             },
             hear: {
                 hearing.value = true
@@ -73,10 +73,10 @@ import TintypeTestTraits
             kept.value = (kept.value ?? []) + [response]
             return response
         })
-        let picture = try makePNG() + [UInt8](repeating: 0, count: 1_000)
+        let image = try makePNG() + [UInt8](repeating: 0, count: 1_000)
         let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
         for index in 0..<3 {
-            let url = URL(filePath: try self.fixture.directory.write(picture, to: "\(index).png"))
+            let url = URL(filePath: try self.fixture.directory.write(image, to: "\(index).png"))
             #expect(try await loader.image(for: url).width == 8)
         }
         #expect(await downloader.counters.bodyBytes == 0)
@@ -101,7 +101,7 @@ import TintypeTestTraits
         #expect(error?.code == .refused)
     }
 
-    /// Where the program has a say while a picture is loaded and encoded.
+    /// Where the program has a say while an image is loaded and encoded.
     enum Place: CaseIterable {
         case shouldDownload, shouldStore, shouldRememberFailure, requestModifier, responseModifier, originalSerializer
         case variantEncoder, decode, encode
@@ -231,11 +231,11 @@ import TintypeTestTraits
     func `times that are none end no process`(bits: UInt64) async throws {
         await #expect(processExitsWith: .success) { [bits] in
             let date = Date(timeIntervalSinceReferenceDate: Double(bitPattern: bits))
-            let picture = Data(try makePNG())
+            let image = Data(try makePNG())
             let fetcher = ClosureFetcher(respond: { request, _ in
                 let isConditional = request.headers["If-None-Match"] != nil
                 return DownloadResponse(
-                    body: isConditional ? Data() : picture,
+                    body: isConditional ? Data() : image,
                     url: request.url,
                     status: isConditional ? 304 : 200,
                     headers: ["ETag": "\"a\"", "Cache-Control": "max-age=600"],
@@ -299,14 +299,14 @@ import TintypeTestTraits
     }
 
     /// Wrong bytes for previews, progress that is none, and both after the end.
-    @Test(arguments: 0..<6) func `what a fetcher shows never reaches the picture`(
+    @Test(arguments: 0..<6) func `what a fetcher shows never reaches the image`(
         seed: UInt64
     )
         async throws
     {
         let body = Data(try PreviewTests.progressiveJPEG())
         let wrong = [
-            Data(try makePNG()), Data("no picture".utf8), Data(), Data(body.reversed()),
+            Data(try makePNG()), Data("no image".utf8), Data(), Data(body.reversed()),
             Data(body.dropFirst(50)),
         ]
         let kept = Box<[FetchObserver]>([])
@@ -355,7 +355,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `an encoder of variants may load a picture where memory is short`() async throws {
+    @Test func `an encoder of variants may load an image where memory is short`() async throws {
         self.scripted.script("/a", .body(try makePNG()))
         self.scripted.script("/mark", .body(try makePNG(width: 3)))
         let mark = ImageRequest(url: self.scripted.url("/mark"), options: [.waitForStore])
@@ -378,7 +378,7 @@ import TintypeTestTraits
         box.value = nil
     }
 
-    @Test func `a fetcher may load a picture where memory is short`() async throws {
+    @Test func `a fetcher may load an image where memory is short`() async throws {
         self.scripted.script(
             "/base",
             .body(try makePNG(width: 9), headers: ["Cache-Control": "max-age=600"])

@@ -236,35 +236,35 @@ struct SigningFetcher: ImageFetching {
     }
 
     @Test func `its tags are revalidated`() async throws {
-        let picture = RevisingOrigin(["Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"], at: self.origin)
+        let image = RevisingOrigin(["Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"], at: self.origin)
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: picture.url, options: [.waitForStore], cachePolicy: .revalidate)
+        let request = ImageRequest(url: image.url, options: [.waitForStore], cachePolicy: .revalidate)
         for revalidation in [nil, Revalidation.notModified] {
             #expect(try await loader.response(for: request).revalidation == revalidation)
         }
-        let requests = self.origin.requests(for: "/picture")
+        let requests = self.origin.requests(for: "/image")
         #expect(requests.map { $0.acceptableStatusCodes?.contains(304) } == [nil, true])
         #expect(requests[1].headers["If-None-Match"] == "\"0\"")
         #expect(requests[1].headers["If-Modified-Since"] != nil)
         #expect(self.fixture.decodes.count == 1)
-        picture.revise()
+        image.revise()
         let revised = try await loader.response(for: request)
         #expect((revised.revalidation, revised.image.width) == (.modified, 11))
     }
 
     @Test(arguments: [ScriptedResponse.reset, .failure(.timedOut), .body([1], status: 503), .failure(.refused)])
     func `its failures are stood in for where they are the origin's`(failure: ScriptedResponse) async throws {
-        let picture = RevisingOrigin(["Cache-Control": "max-age=0, stale-if-error=600"], at: self.origin)
+        let image = RevisingOrigin(["Cache-Control": "max-age=0, stale-if-error=600"], at: self.origin)
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: picture.url, cachePolicy: .honorFreshness)
+        let request = ImageRequest(url: image.url, cachePolicy: .honorFreshness)
         _ = try await loader.image(for: request)
-        picture.fail(with: failure)
+        image.fail(with: failure)
         if case .fail(.refused) = failure.steps.first {
             await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         } else {
             #expect(try await loader.response(for: request).revalidation == .failed)
         }
-        #expect(picture.requests.count == 2)
+        #expect(image.requests.count == 2)
     }
 
     // MARK: While a body comes

@@ -22,7 +22,7 @@ import TintypeTestTraits
             switch event {
             case .progress(let value): progress.append(value)
             case .preview: Issue.record("no preview was asked for")
-            case .cached: Issue.record("no cached picture was asked for")
+            case .cached: Issue.record("no cached image was asked for")
             case .finished(let response): ends.append(response)
             }
         }

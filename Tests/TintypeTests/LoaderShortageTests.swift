@@ -35,7 +35,7 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: !ThisProcess.isSanitized))
-    func `a picture that would take the last memory is refused, and a small one is loaded`() async {
+    func `an image that would take the last memory is refused, and a small one is loaded`() async {
         await #expect(processExitsWith: .success) {
             // 10,000 by 10,000 pixels, as far as the header knows; the checksum is right.
             var bytes = try #require(Data(base64Encoded: LoaderShortageTests.dot))

@@ -155,7 +155,7 @@ import TintypeTestTraits
             #expect(try await loader.response(for: request).data == Fixtures.data("flower.webp"))
         }
         #expect(try await loader.response(for: ImageRequest(url: request.url)).data == nil)
-        // The second time the picture was in memory, and only its bytes were missing.
+        // The second time the image was in memory, and only its bytes were missing.
         #expect(self.fixture.decodes.count == 1)
     }
 

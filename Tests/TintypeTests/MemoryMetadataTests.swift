@@ -4,7 +4,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the memory tier keeps of a response beside the picture.
+/// What the memory tier keeps of a response beside the image.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryMetadataTests {
     private let fixture: LoaderFixture
     private let origin = ScriptedOrigin()
@@ -13,7 +13,7 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    @Test func `a picture in memory keeps only the fields that decide about its reuse`() async throws {
+    @Test func `an image in memory keeps only the fields that decide about its reuse`() async throws {
         let padding = String(repeating: "x", count: 60_000)
         var headers: HeaderFields = [
             "Content-Type": "image/png", "Cache-Control": "max-age=60", "ETag": "\"a\"",

@@ -93,7 +93,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [Prefetcher.Destination.disk, .memory])
-    func `a fallback is no prefetched picture, and an alternative is one`(
+    func `a fallback is no prefetched image, and an alternative is one`(
         destination: Prefetcher.Destination
     )
         async throws
@@ -112,7 +112,7 @@ import TintypeTestTraits
         #expect(self.origin.priorities(for: "/1").allSatisfy { $0 == .low })
     }
 
-    @Test func `three pictures are prefetched at once, at low priority, unless it is said otherwise`() async throws {
+    @Test func `three images are prefetched at once, at low priority, unless it is said otherwise`() async throws {
         let gate = Gate()
         for index in 0..<6 { self.origin.script("/\(index)", .held(by: gate, body: try makePNG())) }
         let prefetcher = Prefetcher(loader: self.fixture.makeLoader())
@@ -142,7 +142,7 @@ import TintypeTestTraits
         async let first = prefetcher.prefetch(self.requests(10)).reduce(0) { count, _ in count + 1 }
         async let second = prefetcher.prefetch(self.requests(6)).reduce(0) { count, _ in count + 1 }
         #expect(await (first, second) == (10, 6))
-        // They name the same pictures, of which each was fetched once.
+        // They name the same images, of which each was fetched once.
         #expect((0..<10).allSatisfy { self.origin.requestCount(for: "/\($0)") == 1 })
     }
 

@@ -101,7 +101,7 @@ import TintypeTestTraits
         #expect(converted.allSatisfy { $0.colorProfile == nil })
     }
 
-    @Test func `previews are marked, and the picture is not`() async throws {
+    @Test func `previews are marked, and the image is not`() async throws {
         let previews = try await self.previews(of: try Self.progressiveJPEG()) {
             $0.thumbnail = .fit(width: 60, height: 60)
         }
@@ -127,7 +127,7 @@ import TintypeTestTraits
         let loader = self.makeLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
         try await self.breakOff(request, on: loader)
-        // It is no picture to any load, and on no disk.
+        // It is no image to any load, and on no disk.
         var cached = request
         cached.cachePolicy = .cacheOnly
         let error = await #expect(throws: LoadError.self) { try await loader.response(for: cached) }
@@ -153,7 +153,7 @@ import TintypeTestTraits
             }
         }
         #expect(previews > 0)
-        // The picture has taken its place.
+        // The image has taken its place.
         #expect(loader.cache.memoryEntry(for: RequestKeys.preview(of: request.key)) == nil)
         #expect(loader.cache.memoryImage(for: request.key)?.isPreview == false)
     }

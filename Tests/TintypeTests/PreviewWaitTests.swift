@@ -49,7 +49,7 @@ private struct StuckPreviews: ImageCoder {
 }
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct PreviewWaitTests {
-    @Test func `a picture does not wait for a preview of it`() async throws {
+    @Test func `an image does not wait for a preview of it`() async throws {
         let gate = Gate()
         let body = try PreviewTests.progressiveJPEG()
         let middle = body.count * 3 / 4
@@ -69,7 +69,7 @@ private struct StuckPreviews: ImageCoder {
         latch.open()
     }
 
-    @Test func `a picture does not wait for the lane of its previews`() async throws {
+    @Test func `an image does not wait for the lane of its previews`() async throws {
         let gate = Gate()
         let body = try PreviewTests.progressiveJPEG()
         let middle = body.count / 2

@@ -49,11 +49,11 @@ struct ReadyEncodedTests {
     }
 
     private func memoryEntry(_ loader: LoaderActor) -> EncodedEntry? {
-        let encoding = PictureEncoding.png.number
+        let encoding = OutputEncoding.png.number
         return loader.cache.encodedEntry(for: self.makeRequest().key, encoding: encoding, countsMiss: false)
     }
 
-    private var key: CacheKey { PictureEncoding.png.key(of: self.makeRequest().key) }
+    private var key: CacheKey { OutputEncoding.png.key(of: self.makeRequest().key) }
 
     // MARK: Without changes
 

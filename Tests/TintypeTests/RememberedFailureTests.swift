@@ -59,7 +59,7 @@ import TintypeTestTraits
         #expect(self.requests == 2)
     }
 
-    @Test func `bytes that are no picture are remembered for pictures, and not for the bytes`() async throws {
+    @Test func `bytes that are no image are remembered for images, and not for the bytes`() async throws {
         self.origin.script("/a", .body(Array("<html>".utf8)))
         let loader = self.makeLoader()
         let request = ImageRequest(url: self.url)
@@ -168,7 +168,7 @@ import TintypeTestTraits
 
     @Test func `a million dead URLs take no more room than the limit`() {
         let memory = FailureMemory(FailureLifetimes(countLimit: 1_000)) { Date(timeIntervalSince1970: 0) }
-        let error = CodingError(code: .notAnImage, message: "no picture")
+        let error = CodingError(code: .notAnImage, message: "no image")
         for number in 0..<1_000_000 {
             memory.remember(error, of: CacheKey("https://example.org/\(number)"), for: .seconds(1))
         }
@@ -234,7 +234,7 @@ import TintypeTestTraits
         (FailureLifetimes(undecodable: nil), 3), (FailureLifetimes(undecodable: .seconds(5)), 2),
         (FailureLifetimes(undecodable: .seconds(7)), 1),
     ])
-    func `bytes that are no picture are remembered for a lifetime of their own`(
+    func `bytes that are no image are remembered for a lifetime of their own`(
         lifetimes: FailureLifetimes,
         requests: Int
     ) async throws {
@@ -260,7 +260,7 @@ import TintypeTestTraits
 
     @Test func `a failure that is remembered again takes its new place`() {
         let memory = FailureMemory(FailureLifetimes(countLimit: 3)) { Date(timeIntervalSince1970: 0) }
-        let error = CodingError(code: .notAnImage, message: "no picture")
+        let error = CodingError(code: .notAnImage, message: "no image")
         for name in ["a", "b", "a", "c", "d"] { memory.remember(error, of: CacheKey(name), for: .seconds(1)) }
         #expect(["a", "b", "c", "d"].filter { memory.failure(of: CacheKey($0)) != nil } == ["a", "c", "d"])
         for _ in 0..<10_000 { memory.remember(error, of: CacheKey("d"), for: .seconds(1)) }

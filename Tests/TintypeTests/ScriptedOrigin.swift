@@ -6,7 +6,7 @@ import TintypeTestSupport
 /// An origin in memory: it brings what its script says, without a socket.
 ///
 /// ```swift
-/// let origin = ScriptedOrigin(["/picture": .body(try makePNG())])
+/// let origin = ScriptedOrigin(["/image": .body(try makePNG())])
 /// let loader = try LoaderFixture(origin: origin).makeLoader()
 /// ```
 ///

@@ -63,7 +63,7 @@ import TintypeTestTraits
         await end.value
     }
 
-    /// A loader that has a picture, and whose variant is on its way to the disk until the gate opens.
+    /// A loader that has an image, and whose variant is on its way to the disk until the gate opens.
     private func makeLoader(storingBehind gate: Gate) async throws -> (LoaderActor, ImageRequest) {
         let loader = self.fixture.makeLoader { configuration in
             configuration.variantEncoder = { image, _ in

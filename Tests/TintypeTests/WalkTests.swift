@@ -7,8 +7,8 @@ import TintypeTestTraits
 
 /// What a load costs in steps, as `Docs/architecture.md` tells it.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct WalkTests {
-    /// Brings one picture, of which it shows the progress byte by byte.
-    private struct OnePicture: ImageFetching {
+    /// Brings one image, of which it shows the progress byte by byte.
+    private struct OneImage: ImageFetching {
         let body: Data
         var gate: Gate?
 
@@ -27,11 +27,11 @@ import TintypeTestTraits
 
     init() throws {
         self.fixture = try LoaderFixture()
-        self.request = ImageRequest(url: try #require(URL(string: "https://example.com/picture.png")))
+        self.request = ImageRequest(url: try #require(URL(string: "https://example.com/image.png")))
     }
 
     private func makeLoader(_ gate: Gate? = nil) throws -> LoaderActor {
-        let fetcher = OnePicture(body: Data(try makePNG()), gate: gate)
+        let fetcher = OneImage(body: Data(try makePNG()), gate: gate)
         return self.fixture.makeLoader { $0.fetcher = fetcher }
     }
 
@@ -44,7 +44,7 @@ import TintypeTestTraits
 
     @Test func `a cold load enters the actor four times and has two tasks`() async throws {
         let loader = try self.makeLoader()
-        // The caller waits for the picture's flight, and that for the one of the bytes.
+        // The caller waits for the image's flight, and that for the one of the bytes.
         #expect(try await self.steps(of: loader) { _ = try await loader.image(for: self.request) } == 2 + 2)
         let thumbnail = ImageRequest(url: self.request.url, thumbnail: .fit(width: 4, height: 4))
         // Of the decoded original: no bytes are asked for.
@@ -63,7 +63,7 @@ import TintypeTestTraits
         #expect(warm == 0)
     }
 
-    @Test func `a thousand loads of one picture have two tasks`() async throws {
+    @Test func `a thousand loads of one image have two tasks`() async throws {
         let gate = Gate()
         let loader = try self.makeLoader(gate)
         let shared = try await self.steps(of: loader) {

@@ -7,7 +7,7 @@ import TintypeTestTraits
 @testable import TintypeTransforms
 
 @Suite(.computing) struct BlurTests {
-    /// Pictures in which errors show: noise, edges, a fine pattern, single pixels.
+    /// Images in which errors show: noise, edges, a fine pattern, single pixels.
     enum Pattern: CaseIterable {
         case noise, edges, stripes, points
 
@@ -47,7 +47,7 @@ import TintypeTestTraits
         (3100, 2, 2.0), (2000, 3, 6.5), (3400, 2, 3), (2600, 2, 30), (3, 900, 90), (1, 1, 1000), (1, 40, 12),
         (33, 1, 3),
     ])
-    func `Pictures of several strips, high and tiny ones are blurred alike`(
+    func `Images of several strips, high and tiny ones are blurred alike`(
         width: Int,
         height: Int,
         sigma: Double
@@ -58,7 +58,7 @@ import TintypeTestTraits
         #expect(exact.largestDifference(to: result) <= 1, "\(exact.largestDifference(to: result))")
     }
 
-    @Test(arguments: [0.5, 2, 3, 5.9, 20]) func `A picture of one colour stays as it is`(sigma: Double) throws {
+    @Test(arguments: [0.5, 2, 3, 5.9, 20]) func `An image of one colour stays as it is`(sigma: Double) throws {
         for color in [[0, 0, 0, 0], [0, 0, 0, 255], [1, 127, 254, 255], [255, 255, 255, 255]] as [[UInt8]] {
             let pixels = try PixelBuffer.make(.rgba8, width: 25, height: 17) { _, _, channel in color[channel] }
             let result = try Blur.gaussian(sigma: sigma).transform(Image(pixels: pixels)).pixels
@@ -84,7 +84,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test(arguments: [(1, 1), (1, 30), (30, 1), (2, 2)]) func `A box may reach over all of a picture`(
+    @Test(arguments: [(1, 1), (1, 30), (30, 1), (2, 2)]) func `A box may reach over all of an image`(
         width: Int,
         height: Int
     ) throws {
@@ -115,7 +115,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [Blur.gaussian(sigma: 0), .box(radius: 0), .gaussian(sigma: 0.1)])
-    func `Without a reach the picture stays itself`(blur: Blur) throws {
+    func `Without a reach the image stays itself`(blur: Blur) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 4, height: 4))
         #expect(try blur.transform(image).pixels === image.pixels)
     }
@@ -146,7 +146,7 @@ import TintypeTestTraits
     @Test func `A blur whose task is cancelled makes no more rows, however few and wide they are`() async {
         let task = Task {
             try GaussianFilter(sigma: 100).run(
-                FilteredPicture<Float>(
+                FilteredImage<Float>(
                     width: 100,
                     height: 1,
                     channels: 1,

@@ -94,7 +94,7 @@ import TintypeTransforms
         }
     }
 
-    @Test(arguments: [PixelFormat.gray8, .rgb8]) func `An opaque picture needs no background`(
+    @Test(arguments: [PixelFormat.gray8, .rgb8]) func `An opaque image needs no background`(
         format: PixelFormat
     ) throws {
         let image = Image(pixels: try .noise(format, width: 3, height: 3))
@@ -185,7 +185,7 @@ import TintypeTransforms
         #expect(try Overlay(drawn, opacity: 0).transform(base).pixels === base.pixels)
     }
 
-    @Test(arguments: [(0.5, 20, 10), (0.1, 4, 2), (1, 40, 20)]) func `A scale is a share of the picture`(
+    @Test(arguments: [(0.5, 20, 10), (0.1, 4, 2), (1, 40, 20)]) func `A scale is a share of the image`(
         scale: Double,
         width: Int,
         height: Int
@@ -249,7 +249,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func `A cancelled task makes no picture`() async throws {
+    @Test func `A cancelled task makes no image`() async throws {
         let image = Image(pixels: try .noise(.rgba8, width: 20, height: 20))
         let operations: [any ImageTransformer] = [
             Tint(.white), Flatten(), ColorAdjustment.hue(degrees: 9), Overlay(image), Blur.gaussian(sigma: 2),

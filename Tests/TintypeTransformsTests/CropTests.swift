@@ -29,7 +29,7 @@ import TintypeTransforms
             (.aspectRatio(1e-300, gravity: .east), (59, 0, 1, 40)),
         ] as [(Crop, (Int, Int, Int, Int)?)]
     )
-    func `names whole pixels of the picture`(crop: Crop, expected: (Int, Int, Int, Int)?) throws {
+    func `names whole pixels of the image`(crop: Crop, expected: (Int, Int, Int, Int)?) throws {
         guard let expected else {
             #expect(throws: TransformError.self) { try crop.rectangle(width: 60, height: 40) }
             return
@@ -55,7 +55,7 @@ import TintypeTransforms
             .aspectRatio(0), .aspectRatio(-1), .aspectRatio(.nan), .aspectRatio(.infinity),
         ] as [Crop]
     )
-    func `what names no part of the picture is refused`(crop: Crop) throws {
+    func `what names no part of the image is refused`(crop: Crop) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 60, height: 40))
         let error = #expect(throws: TransformError.self) { try crop.transform(image) }
         #expect(error?.code == .invalidParameter)
@@ -95,7 +95,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [Crop.size(width: 90, height: 90), .shares(x: 0, y: 0, width: 1, height: 1), .aspectRatio(1.5)])
-    func `a crop that cuts nothing off gives the picture itself`(crop: Crop) throws {
+    func `a crop that cuts nothing off gives the image itself`(crop: Crop) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 60, height: 40))
         #expect(try crop.transform(image).pixels === image.pixels)
     }

@@ -52,7 +52,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [(20, 20), (1, 1), (1, 33), (64, 2)])
-    func `whatever the parameters, there is a picture as large as was said or an error`(
+    func `whatever the parameters, there is an image as large as was said or an error`(
         format: PixelFormat,
         size: (width: Int, height: Int)
     ) throws {

@@ -20,7 +20,7 @@ import TintypeTransforms
         ] as [(Pad, (Int, Int), (Int, Int))],
         [Color.clear, .white, Color(red: 200, green: 30, blue: 90)]
     )
-    func `adds colour beside the picture`(
+    func `adds colour beside the image`(
         row: (pad: Pad, place: (x: Int, y: Int), size: (width: Int, height: Int)),
         color: Color
     ) throws {

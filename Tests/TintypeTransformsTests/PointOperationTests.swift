@@ -88,7 +88,7 @@ import TintypeTransforms
         [ColorAdjustment](repeating: .brightness(100), count: 200),
         [ColorAdjustment](repeating: .saturation(100), count: 200),
     ])
-    func `What is beyond all numbers in between makes a picture all the same`(run: [ColorAdjustment]) throws {
+    func `What is beyond all numbers in between makes an image all the same`(run: [ColorAdjustment]) throws {
         for format in [PixelFormat.gray8, .rgb8, .rgba8] {
             let image = Image(pixels: try .noise(format, width: 9, height: 3))
             let result = try PointPass(run).transform(image)
@@ -132,14 +132,14 @@ import TintypeTransforms
         ColorAdjustment.brightness(1), .contrast(1), .saturation(1), .gamma(1), .hue(degrees: 0),
         ColorAdjustment(.grayscale, 0), ColorAdjustment(.invert, 0), ColorAdjustment(.sepia, 0),
     ])
-    func `What changes nothing gives the picture itself`(adjustment: ColorAdjustment) throws {
+    func `What changes nothing gives the image itself`(adjustment: ColorAdjustment) throws {
         let image = Image(pixels: try .noise(.rgba8, width: 5, height: 4))
         #expect(try adjustment.transform(image).pixels === image.pixels)
         #expect(try adjustment.footprint(for: image.pixels.layout) == TransformFootprint(result: image.pixels.layout))
     }
 
     @Test(arguments: [ColorAdjustment.saturation(3), .hue(degrees: 77), .grayscale, ColorAdjustment(.grayscale, 0.3)])
-    func `A gray picture has no colours to change`(adjustment: ColorAdjustment) throws {
+    func `A gray image has no colours to change`(adjustment: ColorAdjustment) throws {
         let image = Image(pixels: try .noise(.gray8, width: 5, height: 4))
         #expect(try adjustment.transform(image).pixels === image.pixels)
     }

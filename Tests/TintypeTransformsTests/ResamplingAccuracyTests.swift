@@ -8,7 +8,7 @@ import TintypeTransforms
     /// Rounding to 8 bits alone leaves 58.9 dB.
     private static let decibels = 56.0
 
-    /// Sizes that a picture of 33 by 26 is brought to: a little and much smaller, larger, and each side its own way.
+    /// Sizes that an image of 33 by 26 is brought to: a little and much smaller, larger, and each side its own way.
     static let sizes = [(32, 25), (17, 13), (7, 5), (33, 3), (60, 47), (6, 40), (50, 4)]
 
     @Test(arguments: Resize.Filter.allCases, LightSpace.allCases)
@@ -41,7 +41,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
-    func `a part of a wide picture is close to the reference, wherever it lies`(
+    func `a part of a wide image is close to the reference, wherever it lies`(
         format: PixelFormat,
         light: LightSpace
     ) throws {

@@ -96,7 +96,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     @Test(arguments: Orientation.allCases) func `a turned image keeps the part that it shows`(
         orientation: Orientation
     ) throws {
-        // Each pixel of the upright picture has a value of its own; what is stored is turned back.
+        // Each pixel of the upright image has a value of its own; what is stored is turned back.
         let upright = Image(
             pixels: try .make(.gray8, width: 12, height: 8) { column, row, _ in UInt8(column + 12 * row) }
         )

@@ -34,7 +34,7 @@ import TintypeTransforms
         #expect(try Rotate(degrees: -90).transform(image).pixels.samples == [1, 0])
     }
 
-    @Test(arguments: Self.formats) func `four quarter turns give the picture back`(format: PixelFormat) throws {
+    @Test(arguments: Self.formats) func `four quarter turns give the image back`(format: PixelFormat) throws {
         let image = Image(pixels: try .noise(format, width: 13, height: 7))
         for degrees in [90.0, -90] {
             let turned = try (0..<4).reduce(image) { image, _ in try Rotate(degrees: degrees).transform(image) }
@@ -43,7 +43,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Flip.Direction.allCases, Self.formats)
-    func `mirroring twice gives the picture back`(direction: Flip.Direction, format: PixelFormat) throws {
+    func `mirroring twice gives the image back`(direction: Flip.Direction, format: PixelFormat) throws {
         let image = Image(pixels: try .noise(format, width: 13, height: 7))
         let flipped = try Flip(direction).transform(image)
         let (isAcross, isDown) = (direction != .vertical, direction != .horizontal)
@@ -55,7 +55,7 @@ import TintypeTransforms
         #expect(try Flip(direction).transform(flipped).pixels.samples == image.pixels.samples)
     }
 
-    @Test func `a picture that is to be turned upright still is turned once, by both`() throws {
+    @Test func `an image that is to be turned upright still is turned once, by both`() throws {
         let image = Image(pixels: try .noise(.rgb8, width: 5, height: 3), orientation: .left)
         let turned = try Rotate(degrees: 90).transform(image)
         #expect(turned.pixels === image.pixels)
@@ -67,7 +67,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [(12, 6), (6, 12), (9, 9), (7, 4)], [90.0, 270])
-    func `a quarter turn on a canvas that stays is exact where the picture is`(
+    func `a quarter turn on a canvas that stays is exact where the image is`(
         size: (width: Int, height: Int),
         degrees: Double
     ) throws {
@@ -155,12 +155,12 @@ import TintypeTransforms
     }
 
     @Test(arguments: [Rotate.Interpolation.bilinear, .bicubic])
-    func `edges are smooth, and a picture of one colour keeps it`(interpolation: Rotate.Interpolation) throws {
+    func `edges are smooth, and an image of one colour keeps it`(interpolation: Rotate.Interpolation) throws {
         let pixels = try PixelBuffer.make(.rgb8, width: 50, height: 40) { [40, 90, 250][$2] }
         let turned = try Rotate(degrees: 20, interpolation: interpolation).transform(Image(pixels: pixels)).pixels
         let alphas = (0..<turned.height).flatMap { row in (0..<turned.width).map { turned.sample($0, row, 3) } }
         #expect(Set(alphas).count > 30)
-        // The picture is as large as it was.
+        // The image is as large as it was.
         let area = Double(alphas.reduce(0, +)) / 255
         #expect(abs(area - 2_000) < 4)
         for row in 0..<turned.height {
@@ -170,7 +170,7 @@ import TintypeTransforms
         }
     }
 
-    @Test func `clipped pictures keep their size, others grow as far as they need`() throws {
+    @Test func `clipped images keep their size, others grow as far as they need`() throws {
         let image = Image(pixels: try .smooth(.rgb8, width: 300, height: 300))
         let clipped = try Rotate(degrees: 45, canvas: .clip).transform(image)
         #expect((clipped.width, clipped.height) == (300, 300))
@@ -180,7 +180,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [(1, 1), (1, 50), (50, 1), (2, 2), (3, 200)], Rotate.Interpolation.allCases)
-    func `thin pictures can be turned`(size: (width: Int, height: Int), interpolation: Rotate.Interpolation) throws {
+    func `thin images can be turned`(size: (width: Int, height: Int), interpolation: Rotate.Interpolation) throws {
         for format in Self.formats {
             for degrees in [1e-9, 33, 90.000001, 135] {
                 let pixels = try PixelBuffer.make(format, width: size.width, height: size.height) { _, _, _ in 255 }

@@ -5,14 +5,14 @@ import TintypeTestSupport
 import TintypeTestTraits
 import TintypeTransforms
 
-/// A frame by the definition: each pixel is the mean of many points, which are outside, in the border or in the picture.
+/// A frame by the definition: each pixel is the mean of many points, which are outside, in the border or in the image.
 private struct SlowFrame {
     private let points: Int
     private let radii: [Double]
     private let border: Border?
     private let size: (width: Int, height: Int)
-    /// Of each pixel, row by row: how much is picture, and how much is border.
-    private var shares: [(picture: Double, border: Double)] = []
+    /// Of each pixel, row by row: how much is image, and how much is border.
+    private var shares: [(image: Double, border: Double)] = []
 
     /// Looks at `points` times `points` places in each pixel, of corners from the top left clockwise that do not overlap.
     init(width: Int, height: Int, radii: [Double], border: Border?, points: Int = 20) {
@@ -31,24 +31,24 @@ private struct SlowFrame {
         let color = self.border?.color ?? .clear
         let alpha = Double(color.alpha) / 255
         return zip(source.premultiplied(column, row), [color.red, color.green, color.blue, 255]).map {
-            picture,
+            image,
             border in
-            share.picture * picture + share.border * (picture * (1 - alpha) + Double(border) * alpha)
+            share.image * image + share.border * (image * (1 - alpha) + Double(border) * alpha)
         }
     }
 
-    private func share(_ column: Int, _ row: Int) -> (picture: Double, border: Double) {
-        var (inPicture, inBorder) = (0, 0)
+    private func share(_ column: Int, _ row: Int) -> (image: Double, border: Double) {
+        var (inImage, inBorder) = (0, 0)
         for line in 0..<self.points {
             for point in 0..<self.points {
                 let x = Double(column) + (Double(point) + 0.5) / Double(self.points)
                 let y = Double(row) + (Double(line) + 0.5) / Double(self.points)
                 guard self.isInside(x, y, inset: 0) else { continue }
-                if self.isInside(x, y, inset: self.border?.width ?? 0) { inPicture += 1 } else { inBorder += 1 }
+                if self.isInside(x, y, inset: self.border?.width ?? 0) { inImage += 1 } else { inBorder += 1 }
             }
         }
         let all = Double(self.points * self.points)
-        return (Double(inPicture) / all, Double(inBorder) / all)
+        return (Double(inImage) / all, Double(inBorder) / all)
     }
 
     private func isInside(_ x: Double, _ y: Double, inset: Double) -> Bool {
@@ -141,7 +141,7 @@ private struct SlowFrame {
     }
 
     @Test(arguments: [RoundCorners(radius: 0), RoundCorners(radius: 0, border: Border(width: 0, color: .black))])
-    func `what cuts and draws nothing gives the picture itself`(corners: RoundCorners) throws {
+    func `what cuts and draws nothing gives the image itself`(corners: RoundCorners) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 9, height: 9))
         #expect(try corners.transform(image).pixels === image.pixels)
         #expect(try corners.footprint(for: image.pixels.layout).result == image.pixels.layout)

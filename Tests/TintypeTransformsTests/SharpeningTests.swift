@@ -81,7 +81,7 @@ import TintypeTransforms
         #expect(result.sample(16, 2, 3) == 0)
     }
 
-    @Test func `Without an amount or a reach the picture stays itself`() throws {
+    @Test func `Without an amount or a reach the image stays itself`() throws {
         let image = Image(pixels: try .noise(.rgb8, width: 5, height: 5))
         for sharpen in [Sharpen(amount: 0), Sharpen(sigma: 0)] {
             #expect(try sharpen.transform(image).pixels === image.pixels)

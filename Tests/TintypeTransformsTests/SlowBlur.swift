@@ -30,7 +30,7 @@ struct SlowBlur {
         self.rows = rows
     }
 
-    /// The picture with a kernel that depends on the distance in each direction.
+    /// The image with a kernel that depends on the distance in each direction.
     func blurred(_ kernel: (Double) -> Double) -> SlowBlur {
         let channels = self.format.channelCount
         let (width, height) = (self.rows[0].count / channels, self.rows.count)

@@ -45,7 +45,7 @@ struct SlowLanczos {
         of size: Int
     ) -> [[(index: Int, weight: Double)]] {
         let step = length / Double(count)
-        // The kernel is widened where the picture is made smaller.
+        // The kernel is widened where the image is made smaller.
         let width = max(1, step)
         return (0..<count).map { position in
             let center = start + (Double(position) + 0.5) * step

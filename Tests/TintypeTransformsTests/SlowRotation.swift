@@ -9,7 +9,7 @@ struct SlowRotation {
     private let rotate: Rotate
     private let size: (width: Int, height: Int)
 
-    /// The turn of `source` to a picture of a size.
+    /// The turn of `source` to an image of a size.
     init(_ rotate: Rotate, of source: PixelBuffer, width: Int, height: Int) {
         self.source = source
         self.rotate = rotate
@@ -32,7 +32,7 @@ struct SlowRotation {
             }
             return self.sample(Int(x), Int(y))
         }
-        // How much of a pixel's width, centred at the place, is picture.
+        // How much of a pixel's width, centred at the place, is image.
         func coverage(_ place: Double, _ length: Int) -> Double {
             min(max(min(place, Double(length) - place) + 0.5, 0), 1)
         }

@@ -5,7 +5,7 @@ import TintypeTestSupport
 import TintypeTransforms
 
 @Suite struct TrimTests {
-    /// A picture of noise in a border of a colour; the noise is far from all the colours of the tests.
+    /// An image of noise in a border of a colour; the noise is far from all the colours of the tests.
     private static func framed(
         _ format: PixelFormat,
         _ border: [UInt8],
@@ -97,14 +97,14 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
-    func `a picture that is all border stays as it is`(format: PixelFormat) throws {
+    func `an image that is all border stays as it is`(format: PixelFormat) throws {
         for (width, height) in [(1, 1), (90, 70), (1, 200)] {
             let pixels = try PixelBuffer.make(format, width: width, height: height) { _, _, _ in 77 }
             #expect(try Trim().transform(Image(pixels: pixels)).pixels === pixels)
         }
     }
 
-    @Test func `a gray picture has no colour`() throws {
+    @Test func `a gray image has no colour`() throws {
         let pixels = try PixelBuffer.make(.gray8, width: 9, height: 9) { _, _, _ in 200 }
         #expect(
             try Trim(color: Color(red: 200, green: 200, blue: 0)).transform(Image(pixels: pixels)).pixels === pixels

@@ -7,6 +7,6 @@ enum Check {
 
     /// Throws unless the size is the wanted one.
     static func size(_ width: Int, _ height: Int, is wanted: (width: Int, height: Int)) throws {
-        try self.equal("the picture's size", "\(width)x\(height)", "\(wanted.width)x\(wanted.height)")
+        try self.equal("the image's size", "\(width)x\(height)", "\(wanted.width)x\(wanted.height)")
     }
 }

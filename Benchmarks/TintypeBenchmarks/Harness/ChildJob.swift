@@ -14,7 +14,7 @@ enum ChildJob {
         var seconds: Double?
     }
 
-    /// The result of a thumbnail of the large pictures, which are 12500x8000 or 12000x8000.
+    /// The result of a thumbnail of the large images, which are 12500x8000 or 12000x8000.
     static func isThumbnail(height: Int) -> @Sendable (Answer) throws -> Void {
         { try Check.size($0.width, $0.height, is: (400, height)) }
     }
@@ -57,9 +57,9 @@ enum ChildJob {
     /// Does the job as the child and prints what it took.
     static func run(_ arguments: [String]) async throws {
         switch arguments.first {
-        case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
-        case "large-thousand" where arguments.count == 2: try await TintypeLargePicture.loadThousand(arguments[1])
-        case "large-scale-down" where arguments.count == 2: try await TintypeLargePicture.scaleDown(arguments[1])
+        case "large-thumbnail" where arguments.count == 2: try await TintypeLargeImage.load(arguments[1])
+        case "large-thousand" where arguments.count == 2: try await TintypeLargeImage.loadThousand(arguments[1])
+        case "large-scale-down" where arguments.count == 2: try await TintypeLargeImage.scaleDown(arguments[1])
         case "large-download" where arguments.count == 2: try await TintypeDownloads.meetLarge(arguments[1])
         case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
         case "disk-open" where arguments.count == 2: try await TintypeMillionEntries.open(arguments[1])

@@ -4,7 +4,7 @@ import Foundation
 struct Folders: Sendable {
     /// `Benchmarks/` of the checkout.
     let benchmarks: URL
-    /// What is kept between runs: figures and pictures that take long to make.
+    /// What is kept between runs: figures and images that take long to make.
     let results: URL
     /// This run's own folder; removed at its end.
     let temporary: URL

@@ -1,4 +1,4 @@
-/// An operation on a decoded picture, against the peers that the Python worker has.
+/// An operation on a decoded image, against the peers that the Python worker has.
 extension Contest {
     /// A peer, and the job of the worker that is its side.
     struct Peer: Sendable {

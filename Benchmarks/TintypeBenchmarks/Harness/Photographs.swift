@@ -1,6 +1,6 @@
 import Foundation
 
-/// Real pictures to work on, from the first place that has them.
+/// Real images to work on, from the first place that has them.
 struct Photographs: Sendable {
     private let folders: Folders
     private let corpus: URL?
@@ -14,7 +14,7 @@ struct Photographs: Sendable {
         self.corpus = FileManager.default.fileExists(atPath: manifest) ? corpus : nil
     }
 
-    /// Where the pictures come from, for the report.
+    /// Where the images come from, for the report.
     var origin: String { self.corpus?.path ?? "generated: there is no corpus" }
 
     /// The folder of recorded cache requests, if there is one.
@@ -74,8 +74,8 @@ struct Photographs: Sendable {
     }
 
     /// A baseline JPEG with a restart marker behind each row of blocks, and without metadata.
-    func restarting(_ picture: Picture, _ session: Session) async throws -> String {
-        let original = try await self.path(picture.file, width: picture.width, height: picture.height, session)
+    func restarting(_ image: SubjectImage, _ session: Session) async throws -> String {
+        let original = try await self.path(image.file, width: image.width, height: image.height, session)
         let name = "restarting-" + URL(fileURLWithPath: original).lastPathComponent
         let path = self.folders.results.appendingPathComponent(name).path
         if !FileManager.default.fileExists(atPath: path) {
@@ -94,7 +94,7 @@ struct Photographs: Sendable {
         }
     }
 
-    /// The same picture as a progressive JPEG.
+    /// The same image as a progressive JPEG.
     func enormousProgressive(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-12500x8000-progressive.jpg").path
         return try await self.made(path, session) {

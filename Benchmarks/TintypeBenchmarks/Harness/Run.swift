@@ -12,7 +12,7 @@ struct Run: Sendable {
         var run = Run()
         let table = Table()
         Console.show("\(run.machine.processor), \(run.machine.cores) cores, load \(run.machine.loadBefore)")
-        Console.show("pictures: \(session.photographs.origin)")
+        Console.show("images: \(session.photographs.origin)")
         Console.show(
             "figures: median [quartiles] of \(session.plan.rounds) rounds; over 1 times as good is in our favour\n"
         )

@@ -3,8 +3,8 @@ import Foundation
 
 /// Foundation's `NSCache`, hit again and again with a key that was built once.
 enum CacheLookups {
-    /// Something of the size of a picture's reference.
-    private final class Picture: Sendable {
+    /// Something of the size of an image's reference.
+    private final class SubjectImage: Sendable {
         let width: Int
 
         init(width: Int) {
@@ -17,16 +17,16 @@ enum CacheLookups {
     /// Sendable although unchecked: `NSCache` is documented to be safe from several threads, and
     /// the keys are never changed.
     private final class Filled<Key: NSObject>: @unchecked Sendable {
-        let cache = NSCache<Key, Picture>()
+        let cache = NSCache<Key, SubjectImage>()
         let keys: [Key]
 
         /// Fills the cache under `keys`; look-ups are by `lookUpKeys`, which are equal to them.
         init(_ keys: [Key], lookUpKeys: [Key]) {
-            for key in keys { self.cache.setObject(Picture(width: 32), forKey: key) }
+            for key in keys { self.cache.setObject(SubjectImage(width: 32), forKey: key) }
             self.keys = lookUpKeys
         }
 
-        /// Looks one key up `count` times and returns the widths of all pictures together.
+        /// Looks one key up `count` times and returns the widths of all images together.
         func hit(_ count: Int) -> Int {
             // Where a key lies in the table is chance: each sample draws another.
             guard let key = self.keys.randomElement() else { return 0 }
@@ -107,6 +107,6 @@ enum CacheLookups {
     }
 
     private static func addresses(_ count: Int) -> [String] {
-        (0..<count).map { "http://127.0.0.1:8080/photographs/picture-\($0).jpg" }
+        (0..<count).map { "http://127.0.0.1:8080/photographs/image-\($0).jpg" }
     }
 }

@@ -10,22 +10,22 @@ enum CodecLoops {
     static func name(_ format: String) -> String { format == "jpeg" ? "libjpeg in C" : "libwebp in C" }
 
     /// Decodes the JPEG at `path` to a `divisor`-th into the same memory again and again.
-    static func decoder(_ picture: Picture, _ path: String, divisor: Int = 1) throws -> Contestant {
+    static func decoder(_ image: SubjectImage, _ path: String, divisor: Int = 1) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         // Made, and touched, outside of what is measured: a page that is used first costs a fault.
-        let memory = Locked([UInt8](repeating: 0, count: picture.width * picture.height * 3))
+        let memory = Locked([UInt8](repeating: 0, count: image.width * image.height * 3))
         return Contestant(note: "the same library; the pixels' memory is used again") { count in
             try await Measurement.of(operations: count) {
                 try await BlockingLane.shared.run {
                     try memory.withLock { pixels in
-                        for _ in 0..<count { try self.decode(data, into: &pixels, picture, divisor) }
+                        for _ in 0..<count { try self.decode(data, into: &pixels, image, divisor) }
                     }
                 }
             }
         }
     }
 
-    private static func decode(_ data: Data, into pixels: inout [UInt8], _ picture: Picture, _ divisor: Int) throws {
+    private static func decode(_ data: Data, into pixels: inout [UInt8], _ image: SubjectImage, _ divisor: Int) throws {
         var (width, height): (CInt, CInt) = (0, 0)
         let result = data.withUnsafeBytes { bytes in
             pixels.withUnsafeMutableBytes { pixels in
@@ -37,7 +37,7 @@ enum CodecLoops {
             }
         }
         try Check.equal("libjpeg's result", result, 0)
-        try Check.size(Int(width), Int(height), is: picture.size(dividedBy: divisor))
+        try Check.size(Int(width), Int(height), is: image.size(dividedBy: divisor))
     }
 
     /// Turns the JPEG at `path` through TurboJPEG, or only codes it anew.
@@ -59,12 +59,12 @@ enum CodecLoops {
         }
     }
 
-    /// Encodes the picture in the file at `path`, which is decoded once, before.
+    /// Encodes the image in the file at `path`, which is decoded once, before.
     static func encoder(_ job: Encoding.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let pixels = try ImageDecoder(data, registry: CoderRegistry()).decode().pixels
         let plane = pixels.layout.planes[0]
-        guard pixels.layout.format == .rgb8 else { throw Unavailable("the picture is not RGB") }
+        guard pixels.layout.format == .rgb8 else { throw Unavailable("the image is not RGB") }
         let (width, height) = (CInt(pixels.layout.width), CInt(pixels.layout.height))
         let quality = CInt(Encoding.Job.quality)
         let isJPEG = job.format == "jpeg"

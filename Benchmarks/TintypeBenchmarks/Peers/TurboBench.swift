@@ -4,11 +4,11 @@ import Foundation
 enum TurboBench {
     static let name = "tjbench"
 
-    /// Decodes the file at `path` for about `seconds`; the wall time of a picture is what the program says.
+    /// Decodes the file at `path` for about `seconds`; the wall time of an image is what the program says.
     ///
-    /// One picture goes before, because the first one pays for pages that the others find in place.
+    /// One image goes before, because the first one pays for pages that the others find in place.
     /// Its processor time is that wall time in the proportion of the whole process'.
-    static func contestant(_ picture: Picture, _ path: String, seconds: Double) async throws -> Contestant {
+    static func contestant(_ image: SubjectImage, _ path: String, seconds: Double) async throws -> Contestant {
         let tool = "/usr/bin/tjbench"
         guard FileManager.default.isExecutableFile(atPath: tool) else {
             throw Unavailable("there is no \(tool) (apt install libjpeg-turbo-progs)")
@@ -23,10 +23,10 @@ enum TurboBench {
                 let match = output.firstMatch(of: /Throughput:\s+([0-9.]+) Megapixels/),
                 let rate = Double(match.1), rate > 0
             else { throw Unavailable("tjbench named no throughput") }
-            guard output.contains("Image size: \(picture.width) x \(picture.height)") else {
+            guard output.contains("Image size: \(image.width) x \(image.height)") else {
                 throw Unavailable("tjbench decoded another size")
             }
-            let seconds = picture.megapixels / rate
+            let seconds = image.megapixels / rate
             return Measurement(wallSeconds: seconds, cpuSeconds: seconds * min(1, share), operations: 1)
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Small files that declare huge pictures, or grow when they are unpacked: each is met in a
+/// Small files that declare huge images, or grow when they are unpacked: each is met in a
 /// fresh process, from its path to the error.
 enum Bombs {
     private static let files = [

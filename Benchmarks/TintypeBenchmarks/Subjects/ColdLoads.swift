@@ -1,8 +1,8 @@
 import Foundation
 
-/// Pictures that nothing is cached of, from nginx through the loader, 64 at once.
+/// Images that nothing is cached of, from nginx through the loader, 64 at once.
 enum ColdLoads {
-    /// A picture that the origin serves, under as many addresses as are asked for.
+    /// An image that the origin serves, under as many addresses as are asked for.
     struct Target: Sendable {
         let address: String
         let byteCount: Int
@@ -16,14 +16,14 @@ enum ColdLoads {
         Benchmark(
             name: "cold-load-\(bodyName)",
             summary:
-                "\(bodyName) pictures that are nowhere yet, \(concurrency) at once, against bare download and decode"
+                "\(bodyName) images that are nowhere yet, \(concurrency) at once, against bare download and decode"
         ) { session in
             let target = try await TintypeColdLoads.target(bodyName, side: side, session)
             var contest = Contest()
             await contest.enterOurs { TintypeColdLoads.loader(target) }
             await contest.enter("download + decode") { TintypeColdLoads.bare(target) }
             try await contest.measure(session.plan.limited(to: 11))
-            return contest.rows(named: "cold-load-\(bodyName)", .rate(1, "pictures/s"))
+            return contest.rows(named: "cold-load-\(bodyName)", .rate(1, "images/s"))
                 + contest.rows(named: "cold-load-\(bodyName)", .cpu(.microseconds))
         }
     }

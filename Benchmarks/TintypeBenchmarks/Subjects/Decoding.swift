@@ -2,46 +2,46 @@ import Foundation
 
 /// Encoded bytes in memory to pixels in memory, on one thread.
 enum Decoding {
-    static let pictures = [
-        ("decode-jpeg-12MP-422", Picture.camera),
-        ("decode-jpeg-12MP-420", Picture.telephone),
-        ("decode-jpeg-18MP-scans", Picture.progressive),
-        ("decode-png-photo", Picture.pngPhotograph),
-        ("decode-png-drawing", Picture.pngDrawing),
-        ("decode-webp-photo", Picture.webpPhotograph),
+    static let images = [
+        ("decode-jpeg-12MP-422", SubjectImage.camera),
+        ("decode-jpeg-12MP-420", SubjectImage.telephone),
+        ("decode-jpeg-18MP-scans", SubjectImage.progressive),
+        ("decode-png-photo", SubjectImage.pngPhotograph),
+        ("decode-png-drawing", SubjectImage.pngDrawing),
+        ("decode-webp-photo", SubjectImage.webpPhotograph),
     ]
 
-    static let benchmarks = pictures.map { name, picture in
-        let peers = picture.isJPEG ? "the C library, Pillow and pyvips" : "Pillow and pyvips"
-        return Benchmark(name: name, summary: "\(picture.file), against \(peers)") { session in
-            try await run(name, picture, session)
+    static let benchmarks = images.map { name, image in
+        let peers = image.isJPEG ? "the C library, Pillow and pyvips" : "Pillow and pyvips"
+        return Benchmark(name: name, summary: "\(image.file), against \(peers)") { session in
+            try await run(name, image, session)
         }
     }
 
-    private static func run(_ name: String, _ picture: Picture, _ session: Session) async throws -> [Row] {
-        let path = try await picture.path(session)
+    private static func run(_ name: String, _ image: SubjectImage, _ session: Session) async throws -> [Row] {
+        let path = try await image.path(session)
         var contest = Contest()
-        await contest.enterOurs { try TintypeDecoding.contestant(picture, path) }
+        await contest.enterOurs { try TintypeDecoding.contestant(image, path) }
         let plan = session.plan.limited(to: 11)
-        if picture.isJPEG {
+        if image.isJPEG {
             await contest.enter(TurboBench.name) {
-                try await TurboBench.contestant(picture, path, seconds: max(0.25, plan.sampleSeconds))
+                try await TurboBench.contestant(image, path, seconds: max(0.25, plan.sampleSeconds))
             }
-            await contest.enter(CodecLoops.name("jpeg")) { try CodecLoops.decoder(picture, path) }
+            await contest.enter(CodecLoops.name("jpeg")) { try CodecLoops.decoder(image, path) }
         }
         for (peer, job) in [("Pillow", "pillow-decode"), ("pyvips", "vips-decode")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: job, path: path) { width, height in
-                    // The peers leave the picture as it is stored; turned pictures are not among these.
-                    try Check.size(width, height, is: (picture.width, picture.height))
+                    // The peers leave the image as it is stored; turned images are not among these.
+                    try Check.size(width, height, is: (image.width, image.height))
                 }
             }
         }
         try await contest.measure(plan)
-        return contest.rows(named: name, .rate(picture.megapixels, "MP/s"))
-            + contest.rows(named: name, .cpuRate(picture.megapixels, "MP/s")) { peer in
+        return contest.rows(named: name, .rate(image.megapixels, "MP/s"))
+            + contest.rows(named: name, .cpuRate(image.megapixels, "MP/s")) { peer in
                 peer == TurboBench.name || peer == CodecLoops.name("jpeg")
-                    ? [.times(picture.isProgressive ? 0.95 : 1.05)] : [.times(1)]
+                    ? [.times(image.isProgressive ? 0.95 : 1.05)] : [.times(1)]
             }
     }
 }

@@ -23,11 +23,11 @@ enum DiskHits {
             return contest.rows(named: "encoded-disk-hit", .wall(.microseconds)) { _ in [.times(0.7)] }
                 + contest.rows(named: "encoded-disk-hit", .cpu(.microseconds))
         },
-        Benchmark(name: "disk-hit-image", summary: "the picture of a 50 kB JPEG from a warm disk tier, decoded") {
+        Benchmark(name: "disk-hit-image", summary: "the image of a 50 kB JPEG from a warm disk tier, decoded") {
             session in
             let path = try await session.photographs.small(session)
             var contest = Contest()
-            await contest.enterOurs { try await TintypeDiskHits.picture(of: path, session) }
+            await contest.enterOurs { try await TintypeDiskHits.image(of: path, session) }
             await contest.enter("Pillow file") { try await Self.pillowRead(path, session.python()) }
             try await contest.measure(session.plan)
             return contest.rows(named: "disk-hit-image", .wall(.microseconds))

@@ -2,10 +2,10 @@ import Foundation
 
 /// Pixels in memory to encoded bytes in memory, on one thread.
 enum Encoding {
-    /// One picture and what is made of it.
+    /// One image and what is made of it.
     struct Job: Sendable {
         let name: String
-        let picture: Picture
+        let image: SubjectImage
         /// The encoded format: `jpeg`, `webp` or `png`.
         let format: String
 
@@ -19,24 +19,24 @@ enum Encoding {
     }
 
     private static let jobs = [
-        Job(name: "encode-jpeg-12MP", picture: .camera, format: "jpeg"),
-        Job(name: "encode-jpeg-small", picture: .pngOther, format: "jpeg"),
-        Job(name: "encode-webp-photo", picture: .pngOther, format: "webp"),
-        Job(name: "encode-webp-large", picture: .webpPhotograph, format: "webp"),
-        Job(name: "encode-png-photo", picture: .pngOther, format: "png"),
-        Job(name: "encode-png-drawing", picture: .pngDrawing, format: "png"),
+        Job(name: "encode-jpeg-12MP", image: .camera, format: "jpeg"),
+        Job(name: "encode-jpeg-small", image: .pngOther, format: "jpeg"),
+        Job(name: "encode-webp-photo", image: .pngOther, format: "webp"),
+        Job(name: "encode-webp-large", image: .webpPhotograph, format: "webp"),
+        Job(name: "encode-png-photo", image: .pngOther, format: "png"),
+        Job(name: "encode-png-drawing", image: .pngDrawing, format: "png"),
     ]
 
     static let benchmarks = jobs.map { job in
         let peers = job.format == "png" ? "Pillow and pyvips" : "the C library, Pillow and pyvips"
-        return Benchmark(name: job.name, summary: "\(job.picture.file) to \(job.format), against \(peers)") {
+        return Benchmark(name: job.name, summary: "\(job.image.file) to \(job.format), against \(peers)") {
             session in
             try await run(job, session)
         }
     }
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await job.picture.path(session)
+        let path = try await job.image.path(session)
         var contest = Contest()
         await contest.enterOurs { try TintypeEncoding.contestant(job, path) }
         if job.format != "png" {
@@ -45,13 +45,13 @@ enum Encoding {
         for (peer, name) in [("Pillow", "pillow-encode"), ("pyvips", "vips-encode")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
-                    try Check.size(width, height, is: (job.picture.width, job.picture.height))
+                    try Check.size(width, height, is: (job.image.width, job.image.height))
                 }
             }
         }
         try await contest.measure(session.plan.limited(to: 11))
-        return contest.rows(named: job.name, .rate(job.picture.megapixels, "MP/s"))
-            + contest.rows(named: job.name, .cpuRate(job.picture.megapixels, "MP/s")) { self.bars(job, $0) }
+        return contest.rows(named: job.name, .rate(job.image.megapixels, "MP/s"))
+            + contest.rows(named: job.name, .cpuRate(job.image.megapixels, "MP/s")) { self.bars(job, $0) }
             + (try await self.sizes(job, path, session))
     }
 

@@ -4,13 +4,13 @@ import TintypeTransforms
 
 /// Pixels moved within memory: cut, mirrored, turned, on one thread.
 enum Geometry {
-    /// One operation on a picture of 12 megapixels.
+    /// One operation on an image of 12 megapixels.
     struct Job: Sendable {
         let name: String
         let transformer: any ImageTransformer
         /// The operation as the Python worker knows it.
         let operation: String
-        /// Whether the picture has alpha, which grows from nothing at the top to all at the bottom.
+        /// Whether the image has alpha, which grows from nothing at the top to all at the bottom.
         let hasAlpha: Bool
         /// The size of the result; those of the peers may differ by a pixel where the angle is no quarter turn.
         let size: (width: Int, height: Int)
@@ -20,12 +20,12 @@ enum Geometry {
         }
     }
 
-    private static let picture = Picture.camera
+    private static let image = SubjectImage.camera
     private static let turned = (width: 4919, height: 3973)
 
     private static let jobs = [false, true].flatMap { hasAlpha in
-        let (width, height) = (picture.width, picture.height)
-        // Without alpha what is beside the picture is black, as in Pillow.
+        let (width, height) = (image.width, image.height)
+        // Without alpha what is beside the image is black, as in Pillow.
         func turn(_ interpolation: Rotate.Interpolation) -> Rotate {
             Rotate(degrees: 17, background: hasAlpha ? .clear : .black, interpolation: interpolation)
         }
@@ -50,14 +50,14 @@ enum Geometry {
     }
 
     static let benchmarks = jobs.map { job in
-        Benchmark(name: job.name, summary: "\(job.operation) of a decoded picture, against Pillow and pyvips") {
+        Benchmark(name: job.name, summary: "\(job.operation) of a decoded image, against Pillow and pyvips") {
             session in
             try await run(job, session)
         }
     }
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await self.picture.path(session)
+        let path = try await self.image.path(session)
         return try await Contest.ofOperation(
             job.name,
             peers: [.init("Pillow", "pillow-geometry", job.options), .init("pyvips", "vips-geometry", job.options)],

@@ -1,51 +1,51 @@
 import Foundation
 
-/// One large picture on a loader whose other lanes have nothing to do, and on one whose lanes are all busy: with their help,
+/// One large image on a loader whose other lanes have nothing to do, and on one whose lanes are all busy: with their help,
 /// and without.
 enum IdleLanes {
-    /// What is made of a picture.
+    /// What is made of an image.
     struct Job: Sendable {
         let name: String
-        let picture: Picture
-        /// The longest side of the thumbnail; `nil` for the whole picture.
+        let image: SubjectImage
+        /// The longest side of the thumbnail; `nil` for the whole image.
         let side: Int?
         let path: @Sendable (Session) async throws -> String
 
         /// The size of the result.
         var result: (width: Int, height: Int) {
-            guard let side else { return (self.picture.width, self.picture.height) }
-            let scale = Double(side) / Double(max(self.picture.width, self.picture.height))
+            guard let side else { return (self.image.width, self.image.height) }
+            let scale = Double(side) / Double(max(self.image.width, self.image.height))
             return (
-                Int((Double(self.picture.width) * scale).rounded()),
-                Int((Double(self.picture.height) * scale).rounded())
+                Int((Double(self.image.width) * scale).rounded()),
+                Int((Double(self.image.height) * scale).rounded())
             )
         }
     }
 
-    private static let rival = "tintype, one lane a picture"
+    private static let rival = "tintype, one lane an image"
 
     private static let jobs =
         [
-            ("12MP-422", Picture.camera), ("12MP-420", Picture.telephone),
-            ("4MP-422", Picture(file: "photos/Canon_PowerShot_A85.jpg", width: 1_704, height: 2_272)),
-        ].flatMap { name, picture in
+            ("12MP-422", SubjectImage.camera), ("12MP-420", SubjectImage.telephone),
+            ("4MP-422", SubjectImage(file: "photos/Canon_PowerShot_A85.jpg", width: 1_704, height: 2_272)),
+        ].flatMap { name, image in
             [("whole", nil), ("400", 400)].map { size, side in
-                Job(name: "jpeg-\(name)-\(size)", picture: picture, side: side) {
-                    try await $0.photographs.restarting(picture, $0)
+                Job(name: "jpeg-\(name)-\(size)", image: image, side: side) {
+                    try await $0.photographs.restarting(image, $0)
                 }
             }
         } + [
-            Job(name: "png-12MP-400", picture: Picture(file: "", width: 4_000, height: 3_000), side: 400) {
+            Job(name: "png-12MP-400", image: SubjectImage(file: "", width: 4_000, height: 3_000), side: 400) {
                 try await $0.photographs.translucent($0)
             },
-            Job(name: "png-96MP-400", picture: Picture(file: "", width: 12_000, height: 8_000), side: 400) {
+            Job(name: "png-96MP-400", image: SubjectImage(file: "", width: 12_000, height: 8_000), side: 400) {
                 try await $0.photographs.enormousPNG($0)
             },
         ]
 
     static let benchmarks = jobs.flatMap { job in
         [
-            Benchmark(name: "idle-lanes-\(job.name)", summary: "a large picture, one load at a time") {
+            Benchmark(name: "idle-lanes-\(job.name)", summary: "a large image, one load at a time") {
                 try await run(
                     "idle-lanes-\(job.name)",
                     job,

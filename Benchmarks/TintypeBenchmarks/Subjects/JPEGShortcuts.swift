@@ -2,10 +2,10 @@ import TintypeCoding
 
 /// JPEGs to a part of their size, on one thread: with the ways around libjpeg's own code, and without.
 enum JPEGShortcuts {
-    /// A picture, and by what its sides are divided.
+    /// An image, and by what its sides are divided.
     private struct Job {
         let name: String
-        let picture: Picture
+        let image: SubjectImage
         let divisors: [Int]
         /// What it must reach against Tintype without the ways, by divisor; against the bare library where that is due.
         let bars: [Int: Double]
@@ -16,20 +16,20 @@ enum JPEGShortcuts {
     private static let library = "tintype with libjpeg alone"
 
     private static let jobs = [
-        Job(name: "12MP-422", picture: .camera, divisors: [1, 2, 4, 8], bars: [:]) {
-            try await Picture.camera.path($0)
+        Job(name: "12MP-422", image: .camera, divisors: [1, 2, 4, 8], bars: [:]) {
+            try await SubjectImage.camera.path($0)
         },
-        Job(name: "12MP-420", picture: .telephone, divisors: [1, 2, 4, 8], bars: [:]) {
-            try await Picture.telephone.path($0)
+        Job(name: "12MP-420", image: .telephone, divisors: [1, 2, 4, 8], bars: [:]) {
+            try await SubjectImage.telephone.path($0)
         },
-        Job(name: "18MP-scans-444", picture: .progressive, divisors: [8], bars: [8: 1.5]) {
-            try await Picture.progressive.path($0)
+        Job(name: "18MP-scans-444", image: .progressive, divisors: [8], bars: [8: 1.5]) {
+            try await SubjectImage.progressive.path($0)
         },
-        Job(name: "12MP-scans-420", picture: .camera, divisors: [4, 8], bars: [8: 1.5]) {
+        Job(name: "12MP-scans-420", image: .camera, divisors: [4, 8], bars: [8: 1.5]) {
             try await $0.photographs.progressive($0)
         },
         // Too small for the entropy decoder.
-        Job(name: "50kB", picture: .small, divisors: [1, 2, 8], bars: [1: 0.98, 2: 0.98, 8: 0.98]) {
+        Job(name: "50kB", image: .small, divisors: [1, 2, 8], bars: [1: 0.98, 2: 0.98, 8: 0.98]) {
             try await $0.photographs.small($0)
         },
     ]
@@ -48,13 +48,13 @@ enum JPEGShortcuts {
         let path = try await job.path(session)
         var contest = Contest()
         await contest.enterOurs {
-            try TintypeDecoding.contestant(job.picture, path, divisor: divisor, shortcuts: .all)
+            try TintypeDecoding.contestant(job.image, path, divisor: divisor, shortcuts: .all)
         }
         await contest.enter(Self.library) {
-            try TintypeDecoding.contestant(job.picture, path, divisor: divisor, shortcuts: [])
+            try TintypeDecoding.contestant(job.image, path, divisor: divisor, shortcuts: [])
         }
         await contest.enter(CodecLoops.name("jpeg")) {
-            try CodecLoops.decoder(job.picture, path, divisor: divisor)
+            try CodecLoops.decoder(job.image, path, divisor: divisor)
         }
         try await contest.measure(session.plan.limited(to: 15))
         let rows = contest.rows(named: name, .cpu(.milliseconds)) { peer in

@@ -4,10 +4,10 @@ import TintypeImage
 
 /// Encoded bytes to encoded bytes with the same coefficients, on one thread.
 enum Lossless {
-    /// One picture, what is done to it, and how jpegtran is told the same.
+    /// One image, what is done to it, and how jpegtran is told the same.
     struct Job: Sendable {
         let name: String
-        let picture: Picture
+        let image: SubjectImage
         let transform: JPEGTransform
         let options: [String]
         /// Whether TurboJPEG's interface can do the same.
@@ -18,66 +18,66 @@ enum Lossless {
     private static let jobs = [
         Job(
             name: "lossless-rotate-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(turn: .rotate90, coding: .standardTables),
             options: ["-rotate", "90", "-trim"],
             isTurbo: true
         ),
         Job(
             name: "lossless-rotate-optimize-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(turn: .rotate90, coding: .optimizedTables),
             options: ["-rotate", "90", "-trim", "-optimize"]
         ),
         Job(
             name: "lossless-flip-12MP",
-            picture: .telephone,
+            image: .telephone,
             transform: JPEGTransform(turn: .flipHorizontal, coding: .standardTables),
             options: ["-flip", "horizontal", "-trim"]
         ),
         Job(
             name: "lossless-optimize-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(coding: .optimizedTables),
             options: ["-optimize"]
         ),
         Job(
             name: "lossless-progressive-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(coding: .progressive),
             options: ["-progressive"],
             isTurbo: true
         ),
         Job(
             name: "lossless-rotate-18MP-scans",
-            picture: .progressive,
+            image: .progressive,
             transform: JPEGTransform(turn: .rotate90),
             options: ["-rotate", "90", "-trim", "-progressive"],
             isTurbo: true
         ),
         Job(
             name: "lossless-crop-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(crop: crop, coding: .standardTables),
             options: ["-crop", "2000x1500+1008+800"]
         ),
         Job(
             name: "lossless-strip-12MP",
-            picture: .camera,
+            image: .camera,
             transform: JPEGTransform(metadata: .none),
             options: []
         ),
     ]
 
     static let benchmarks = jobs.map { job in
-        Benchmark(name: job.name, summary: "\(job.picture.file) without loss, against jpegtran and TurboJPEG") {
+        Benchmark(name: job.name, summary: "\(job.image.file) without loss, against jpegtran and TurboJPEG") {
             session in
             try await run(job, session)
         }
     }
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await job.picture.path(session)
+        let path = try await job.image.path(session)
         var contest = Contest()
         await contest.enterOurs { try TintypeLossless.contestant(job, path) }
         await contest.enter(JPEGTran.name) { try JPEGTran.contestant(job.options, path) }
@@ -91,7 +91,7 @@ enum Lossless {
             }
         }
         try await contest.measure(session.plan.limited(to: 11))
-        return contest.rows(named: job.name, .cpuRate(job.picture.megapixels, "MP/s")) { _ in [.times(1)] }
+        return contest.rows(named: job.name, .cpuRate(job.image.megapixels, "MP/s")) { _ in [.times(1)] }
             + (try await [self.size(job, path)])
     }
 

@@ -1,13 +1,13 @@
 import CTintypeAllocationCounter
 import Tintype
 
-/// Looking up a picture that is in memory.
+/// Looking up an image that is in memory.
 enum MemoryHits {
-    /// How many pictures lie in each cache; each sample asks for one of them again and again.
+    /// How many images lie in each cache; each sample asks for one of them again and again.
     static let entryCount = 100
 
     static let benchmarks = [
-        Benchmark(name: "memory-hit", summary: "image(for: request) with the request that loaded the picture") {
+        Benchmark(name: "memory-hit", summary: "image(for: request) with the request that loaded the image") {
             session in
             try await times("memory-hit", .same, session, isBarred: true)
         },
@@ -36,7 +36,7 @@ enum MemoryHits {
             return contest.rows(named: "request-setup", .wall(.nanoseconds)) { _ in [.times(0.2)] }
                 + contest.rows(named: "request-setup", .cpu(.nanoseconds))
         },
-        Benchmark(name: "encoded-hit", summary: "encoded(request, as:) of what is in memory, beside a picture's hit") {
+        Benchmark(name: "encoded-hit", summary: "encoded(request, as:) of what is in memory, beside an image's hit") {
             session in
             var contest = Contest()
             await contest.enterOurs { try await TintypeMemoryHits.encodedContestant(session) }
@@ -61,7 +61,7 @@ enum MemoryHits {
                 )
             ]
         },
-        Benchmark(name: "memory-hit-8-tasks", summary: "throughput of 8 tasks that look up different pictures") {
+        Benchmark(name: "memory-hit-8-tasks", summary: "throughput of 8 tasks that look up different images") {
             session in
             try await scaling(session)
         },
@@ -99,7 +99,7 @@ enum MemoryHits {
         },
     ]
 
-    /// 8 tasks beside one, each over pictures of its own: a picture's reference count has one cache line.
+    /// 8 tasks beside one, each over images of its own: an image's reference count has one cache line.
     private static func scaling(_ session: Session) async throws -> [Row] {
         let name = "memory-hit-8-tasks"
         var contest = Contest()

@@ -1,9 +1,9 @@
 import TintypeImage
 import TintypeTransforms
 
-/// Filters, adjustments and compositing of a decoded picture of 12 megapixels, on one thread.
+/// Filters, adjustments and compositing of a decoded image of 12 megapixels, on one thread.
 ///
-/// libvips blurs without regard to alpha, and sharpens the lightness of a picture that it converts to CIELAB and back.
+/// libvips blurs without regard to alpha, and sharpens the lightness of an image that it converts to CIELAB and back.
 /// Pillow's Gaussian is three boxes. Saturation is that of CSS on all sides but Pillow's, which has other weights.
 enum PixelOperations {
     /// One operation.
@@ -11,14 +11,14 @@ enum PixelOperations {
         let name: String
         /// The operation as the Python worker knows it.
         let operation: String
-        /// Whether the picture has alpha, which grows from nothing at the top to all at the bottom.
+        /// Whether the image has alpha, which grows from nothing at the top to all at the bottom.
         let hasAlpha: Bool
-        /// Makes the transformer for a picture.
+        /// Makes the transformer for an image.
         let transformer: @Sendable (Image) throws -> any ImageTransformer
         /// How many times as fast as the faster peer it must be, in processor time.
         let bar: Double
 
-        static let picture = Picture.camera
+        static let image = SubjectImage.camera
 
         var options: PythonWorker.JobOptions {
             PythonWorker.JobOptions(operation: self.operation, hasAlpha: self.hasAlpha)
@@ -46,14 +46,14 @@ enum PixelOperations {
     }
 
     static let benchmarks = jobs.map { job in
-        Benchmark(name: job.name, summary: "\(job.operation) of a decoded picture, against Pillow and pyvips") {
+        Benchmark(name: job.name, summary: "\(job.operation) of a decoded image, against Pillow and pyvips") {
             session in
             try await run(job, session)
         }
     }
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await Job.picture.path(session)
+        let path = try await Job.image.path(session)
         // Colours that can't be seen bleed into those that can unless alpha is multiplied in before.
         let premultiplied = job.hasAlpha && job.operation.hasPrefix("blur") ? "\(job.operation)-premultiplied" : nil
         return try await Contest.ofOperation(
@@ -66,7 +66,7 @@ enum PixelOperations {
             path: path,
             bar: job.bar,
             session,
-            check: { try Check.size($0, $1, is: (Job.picture.width, Job.picture.height)) },
+            check: { try Check.size($0, $1, is: (Job.image.width, Job.image.height)) },
             ours: { try TintypePixelOperations.contestant(job, path) }
         )
     }

@@ -7,7 +7,7 @@ enum Resizing {
         let side: Int
         let isLinear: Bool
 
-        /// The picture is 4,000 by 3,000.
+        /// The image is 4,000 by 3,000.
         var result: (width: Int, height: Int) { (self.side, self.side * 3 / 4) }
 
         var options: PythonWorker.JobOptions { PythonWorker.JobOptions(side: self.side, linear: self.isLinear) }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A 12-megapixel JPEG in memory to an encoded picture of 400 or 200 pixels, on one thread.
+/// A 12-megapixel JPEG in memory to an encoded image of 400 or 200 pixels, on one thread.
 enum Thumbnails {
-    /// One picture and what is made of it.
+    /// One image and what is made of it.
     struct Job: Sendable {
         let name: String
-        let picture: Picture
+        let image: SubjectImage
         /// The encoded format: `jpeg`, `webp` or `png`.
         let format: String
 
@@ -15,14 +15,14 @@ enum Thumbnails {
 
         /// The size of the result.
         var result: (width: Int, height: Int) {
-            let scale = Double(self.side) / Double(max(self.picture.width, self.picture.height))
-            let sides = [self.picture.width, self.picture.height].map { Int((Double($0) * scale).rounded()) }
+            let scale = Double(self.side) / Double(max(self.image.width, self.image.height))
+            let sides = [self.image.width, self.image.height].map { Int((Double($0) * scale).rounded()) }
             return (sides[0], sides[1])
         }
 
         /// The same job with another format.
         func with(format: String) -> Job {
-            Job(name: self.name, picture: self.picture, format: format, side: self.side)
+            Job(name: self.name, image: self.image, format: format, side: self.side)
         }
 
         var options: PythonWorker.JobOptions {
@@ -34,15 +34,15 @@ enum Thumbnails {
     static let rival = "pyvips"
 
     static let jobs = ["jpeg", "webp"].flatMap { format in
-        [("422", Picture.camera), ("420", Picture.telephone)].map { name, picture in
-            Job(name: "thumbnail-\(format)-12MP-\(name)", picture: picture, format: format)
+        [("422", SubjectImage.camera), ("420", SubjectImage.telephone)].map { name, image in
+            Job(name: "thumbnail-\(format)-12MP-\(name)", image: image, format: format)
         }
     }
 
-    /// A picture whose rows are resampled as they are decoded.
+    /// An image whose rows are resampled as they are decoded.
     private static let largePNG = Job(
         name: "png-96mp-400",
-        picture: Picture(file: "diagram-12000x8000.png", width: 12_000, height: 8_000),
+        image: SubjectImage(file: "diagram-12000x8000.png", width: 12_000, height: 8_000),
         format: "jpeg"
     )
 
@@ -50,14 +50,14 @@ enum Thumbnails {
     private static let progressive = [400, 200].map { side in
         Job(
             name: "thumbnail-jpeg-12MP-scans-\(side)",
-            picture: Picture(file: "photograph-4272x2848-progressive.jpg", width: 4272, height: 2848),
+            image: SubjectImage(file: "photograph-4272x2848-progressive.jpg", width: 4272, height: 2848),
             format: "jpeg",
             side: side
         )
     }
 
     static let benchmarks =
-        jobs.flatMap { job in benchmarks(job) { try await job.picture.path($0) } }
+        jobs.flatMap { job in benchmarks(job) { try await job.image.path($0) } }
         + progressive.flatMap { job in benchmarks(job) { try await $0.photographs.progressive($0) } }
         + [
             Benchmark(name: largePNG.name, summary: "96 MP PNG to 400 px jpeg: processor time, wall time") { session in
@@ -93,10 +93,10 @@ enum Thumbnails {
     /// The pixels of each photograph's thumbnail.
     private static func photographs(_ session: Session) async throws -> [Row] {
         var rows: [Row] = []
-        for picture in Picture.photographs {
-            let name = URL(fileURLWithPath: picture.file).deletingPathExtension().lastPathComponent
-            let job = Job(name: "closeness-\(name)", picture: picture, format: "png")
-            rows += try await Closeness(job, try await picture.path(session), session).rows(named: job.name, "pixel")
+        for image in SubjectImage.photographs {
+            let name = URL(fileURLWithPath: image.file).deletingPathExtension().lastPathComponent
+            let job = Job(name: "closeness-\(name)", image: image, format: "png")
+            rows += try await Closeness(job, try await image.path(session), session).rows(named: job.name, "pixel")
         }
         return rows
     }

@@ -36,12 +36,12 @@ enum TintypeColdLoads {
         return .init(address: address, byteCount: data.count, width: small.width, height: small.height)
     }
 
-    /// A picture as it is, on the origin.
-    static func target(_ picture: Picture, _ session: Session) async throws -> ColdLoads.Target {
-        let url = URL(fileURLWithPath: try await picture.path(session))
+    /// An image as it is, on the origin.
+    static func target(_ image: SubjectImage, _ session: Session) async throws -> ColdLoads.Target {
+        let url = URL(fileURLWithPath: try await image.path(session))
         let data = try Data(contentsOf: url)
         let address = try await session.nginx().serve("cold-\(url.lastPathComponent)", data)
-        return .init(address: address, byteCount: data.count, width: picture.width, height: picture.height)
+        return .init(address: address, byteCount: data.count, width: image.width, height: image.height)
     }
 
     /// `image(for:)` of a loader without a disk tier, so many at once.

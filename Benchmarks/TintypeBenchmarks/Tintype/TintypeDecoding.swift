@@ -7,7 +7,7 @@ enum TintypeDecoding {
     /// Decodes the file at `path`, which is read once, before, to a `divisor`-th of its size; with `shortcuts`, by the coder
     /// for JPEG alone.
     static func contestant(
-        _ picture: Picture,
+        _ picture: SubjectImage,
         _ path: String,
         divisor: Int = 1,
         shortcuts: JPEGCoder.Shortcuts? = nil

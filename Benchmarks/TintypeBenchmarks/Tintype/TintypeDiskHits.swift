@@ -1,7 +1,7 @@
 import Foundation
 import Tintype
 
-/// Tintype's side of disk hits: a loader whose disk tier has the picture, asked without the
+/// Tintype's side of disk hits: a loader whose disk tier has the image, asked without the
 /// memory tier.
 enum TintypeDiskHits {
     /// The encoded bytes of the file at `path`, which was loaded over HTTP before.
@@ -18,8 +18,8 @@ enum TintypeDiskHits {
         }
     }
 
-    /// The decoded picture of the file at `path`.
-    static func picture(of path: String, _ session: Session) async throws -> Contestant {
+    /// The decoded image of the file at `path`.
+    static func image(of path: String, _ session: Session) async throws -> Contestant {
         let (loader, request) = try await self.warmed(path, session)
         return Contestant { count in
             try await Measurement.of(operations: count) {
@@ -31,7 +31,7 @@ enum TintypeDiskHits {
         }
     }
 
-    /// The picture of the file at `path` as a JPEG that the disk tier has.
+    /// The image of the file at `path` as a JPEG that the disk tier has.
     static func encoded(of path: String, _ session: Session) async throws -> Contestant {
         let (loader, request, size) = try await self.encoded(path, session)
         return Contestant { count in
@@ -53,7 +53,7 @@ enum TintypeDiskHits {
         return DiskHits.plainRead(copy.path)
     }
 
-    private static let encoding = PictureEncoding.jpeg(quality: 85)
+    private static let encoding = OutputEncoding.jpeg(quality: 85)
 
     private static func encoded(
         _ path: String,
@@ -76,7 +76,7 @@ enum TintypeDiskHits {
         _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore], originalCaching: .disk))
         // A miss would be an error: nothing here can come from the network.
         let request = ImageRequest(url: url, originalCaching: .disk, cachePolicy: .cacheOnly)
-        try Check.equal("the picture's source", "\(try await loader.response(for: request).source)", "disk")
+        try Check.equal("the image's source", "\(try await loader.response(for: request).source)", "disk")
         return (loader, request)
     }
 }

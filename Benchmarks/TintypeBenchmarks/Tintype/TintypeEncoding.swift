@@ -4,9 +4,9 @@ import TintypeImage
 
 /// Tintype's side of encoding: the coder of the registry, on one decode lane.
 enum TintypeEncoding {
-    /// Encodes the picture in the file at `path`, which is decoded once, before.
+    /// Encodes the image in the file at `path`, which is decoded once, before.
     static func contestant(_ job: Encoding.Job, _ path: String) throws -> Contestant {
-        let image = try self.picture(path)
+        let image = try self.image(path)
         let format = self.format(job)
         let options = self.options
         let coder = try CoderRegistry().coder(encoding: format)
@@ -25,13 +25,13 @@ enum TintypeEncoding {
     static func size(_ job: Encoding.Job, _ path: String) async throws -> Int {
         let format = self.format(job)
         return try CoderRegistry().coder(encoding: format)
-            .encode(self.picture(path), as: format, options: self.options).count
+            .encode(self.image(path), as: format, options: self.options).count
     }
 
     /// Encodes the image at `path` as PNG for each line of standard input, at the level that the line names, and prints the
     /// processor time, the bytes and the pixels: one side of `peers/png_curve.py`.
     static func encodeLevels(_ path: String) throws {
-        let image = try self.picture(path)
+        let image = try self.image(path)
         while let line = readLine() {
             guard let level = Int(line) else { throw Unavailable("\(line) is no level") }
             let time = Stopwatch(.process)
@@ -44,7 +44,7 @@ enum TintypeEncoding {
         EncodeOptions(quality: Encoding.Job.quality, chromaSubsampling: .quarter, pngLevel: Encoding.Job.level)
     }
 
-    private static func picture(_ path: String) throws -> Image {
+    private static func image(_ path: String) throws -> Image {
         try ImageDecoder(Data(contentsOf: URL(fileURLWithPath: path)), registry: CoderRegistry()).decode()
     }
 

@@ -1,12 +1,12 @@
 import Foundation
 import Tintype
 
-/// Hits in a loader's memory, of pictures whose responses say that they are fresh.
+/// Hits in a loader's memory, of images whose responses say that they are fresh.
 enum TintypeFreshHits {
-    /// The width of the pictures.
+    /// The width of the images.
     private static let side = 32
 
-    /// Asks for one of the pictures again and again: under a policy that looks at its freshness, or one that
+    /// Asks for one of the images again and again: under a policy that looks at its freshness, or one that
     /// does not.
     static func contestant(_ policy: CachePolicy) async throws -> Contestant {
         var configuration = LoaderActor.Configuration()
@@ -14,7 +14,7 @@ enum TintypeFreshHits {
         configuration.cachePolicy = policy
         let loader = LoaderActor(configuration: configuration)
         let requests = (0..<MemoryHits.entryCount).compactMap {
-            URL(string: "http://127.0.0.1:9/photographs/picture-\($0).jpg").map { ImageRequest(url: $0) }
+            URL(string: "http://127.0.0.1:9/photographs/image-\($0).jpg").map { ImageRequest(url: $0) }
         }
         let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
         for request in requests {

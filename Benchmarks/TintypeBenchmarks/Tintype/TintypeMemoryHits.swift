@@ -2,13 +2,13 @@ import CTintypeAllocationCounter
 import Foundation
 import Tintype
 
-/// Tintype's side of memory hits: a loader that has pictures in memory, one of which is asked
+/// Tintype's side of memory hits: a loader that has images in memory, one of which is asked
 /// for again and again in each sample.
 enum TintypeMemoryHits {
-    /// The width of the pictures.
+    /// The width of the images.
     private static let side = 32
 
-    /// What the picture is asked for with.
+    /// What the image is asked for with.
     enum Way: Sendable {
         /// The very request that loaded it.
         case same
@@ -40,7 +40,7 @@ enum TintypeMemoryHits {
 
     /// Sets requests up, each anew.
     static func requestContestant() throws -> Contestant {
-        guard let url = URL(string: "http://127.0.0.1:9/photographs/picture-1.jpg") else {
+        guard let url = URL(string: "http://127.0.0.1:9/photographs/image-1.jpg") else {
             throw Unavailable("the URL is none")
         }
         return Contestant { count in
@@ -88,10 +88,10 @@ enum TintypeMemoryHits {
         }
     }
 
-    /// Asks for encoded pictures.
+    /// Asks for encoded images.
     static func encodedContestant(_ session: Session) async throws -> Contestant {
         let filled = try await Filled(session)
-        let encoding = PictureEncoding.webp(quality: 75)
+        let encoding = OutputEncoding.webp(quality: 75)
         for request in filled.requests { _ = try await filled.loader.encoded(request, as: encoding) }
         return Contestant { count in
             var sizes = 0
@@ -108,7 +108,7 @@ enum TintypeMemoryHits {
     /// The heap allocations of `hits` encoded hits.
     static func encodedAllocations(hits: Int, _ session: Session) async throws -> UInt64 {
         let filled = try await Filled(session)
-        let (request, encoding) = (try filled.anyRequest(), PictureEncoding.webp(quality: 75))
+        let (request, encoding) = (try filled.anyRequest(), OutputEncoding.webp(quality: 75))
         _ = try await filled.hitEncoded(request, encoding, 1000)
         allocation_counter_start()
         let sizes = try await filled.hitEncoded(request, encoding, hits)
@@ -117,27 +117,27 @@ enum TintypeMemoryHits {
         return count
     }
 
-    /// A loader that loaded its pictures over HTTP, and the requests for them.
+    /// A loader that loaded its images over HTTP, and the requests for them.
     private struct Filled: Sendable {
         let loader = TintypeLoader.withoutDisk()
         let requests: [ImageRequest]
 
-        /// Loads as many pictures as the peers' caches have entries.
+        /// Loads as many images as the peers' caches have entries.
         init(_ session: Session) async throws {
             let origin = try await session.nginx()
             let png = try TintypeMemoryHits.picture()
             let urls = try (0..<MemoryHits.entryCount).compactMap {
-                URL(string: try origin.serve("picture-\($0).png", png))
+                URL(string: try origin.serve("image-\($0).png", png))
             }
             self.requests = urls.map { ImageRequest(url: $0) }
             for request in self.requests {
                 _ = try await self.loader.image(for: request)
                 let source = try await self.loader.response(for: request).source
-                try Check.equal("the picture's source", "\(source)", "memory")
+                try Check.equal("the image's source", "\(source)", "memory")
             }
         }
 
-        /// Asks `count` times by request and returns the widths of all pictures together.
+        /// Asks `count` times by request and returns the widths of all images together.
         func hit(_ request: ImageRequest, _ count: Int) async throws -> Int {
             let loader = self.loader
             var widths = 0
@@ -145,8 +145,8 @@ enum TintypeMemoryHits {
             return widths
         }
 
-        /// Asks `count` times for the encoded picture and returns the sizes together.
-        func hitEncoded(_ request: ImageRequest, _ encoding: PictureEncoding, _ count: Int) async throws -> Int {
+        /// Asks `count` times for the encoded image and returns the sizes together.
+        func hitEncoded(_ request: ImageRequest, _ encoding: OutputEncoding, _ count: Int) async throws -> Int {
             let loader = self.loader
             var sizes = 0
             for _ in 0..<count { sizes &+= try await loader.encoded(request, as: encoding).data.count }
@@ -168,7 +168,7 @@ enum TintypeMemoryHits {
         }
     }
 
-    /// A small black picture as PNG.
+    /// A small black image as PNG.
     private static func picture() throws -> Data {
         let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
         let image = try Image(pixels: PixelBuffer(layout, filling: { _ in }))

@@ -5,7 +5,7 @@ import TintypeTransforms
 
 /// Tintype's side of filters, adjustments and compositing: the transformer, on one decode lane.
 enum TintypePixelOperations {
-    /// Transforms the picture in the file at `path`, which is decoded once, before.
+    /// Transforms the image in the file at `path`, which is decoded once, before.
     static func contestant(_ job: PixelOperations.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let decoded = try ImageDecoder(data, registry: CoderRegistry()).decode()
@@ -22,12 +22,12 @@ enum TintypePixelOperations {
         }
     }
 
-    /// What is drawn on a picture: itself, from clear on the left to opaque on the right.
+    /// What is drawn on an image: itself, from clear on the left to opaque on the right.
     static func drawn(on image: Image) throws -> Image {
         try self.fading(image) { column, _ in column }
     }
 
-    /// A picture with alpha that grows from 0 to 1 with what `share` makes of the shares of the width and the height.
+    /// An image with alpha that grows from 0 to 1 with what `share` makes of the shares of the width and the height.
     private static func fading(
         _ image: Image,
         _ share: (_ column: Double, _ row: Double) -> Double

@@ -6,7 +6,7 @@ import TintypeRendering
 /// Tintype's preview decoder, fed as a network would.
 enum TintypePreviews {
     /// Decodes the file at `path` in so many pieces of equal size, with a preview wherever there is something new.
-    static func contestant(_ picture: Picture, _ path: String, pieces: Int) throws -> Contestant {
+    static func contestant(_ image: SubjectImage, _ path: String, pieces: Int) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let lanes = DecodeLanes(count: 1)
         let registry = CoderRegistry()
@@ -19,7 +19,7 @@ enum TintypePreviews {
                         let range = data.count * piece / pieces..<data.count * (piece + 1) / pieces
                         if let preview = await decoder.append(data.subdata(in: range)) { last = preview }
                     }
-                    try Check.size(last?.width ?? 0, last?.height ?? 0, is: (picture.width, picture.height))
+                    try Check.size(last?.width ?? 0, last?.height ?? 0, is: (image.width, image.height))
                 }
             }
         }

@@ -3,7 +3,7 @@ import Tintype
 
 /// Tintype's side of thumbnails: a loader without caches, and the encoder, on one decode lane.
 ///
-/// The picture comes by its `file:` URL, so each sample also reads the file, which is in the
+/// The image comes by its `file:` URL, so each sample also reads the file, which is in the
 /// system's page cache; the peers have the bytes in memory.
 enum TintypeThumbnails {
     /// Makes the thumbnail of the file at `path`.

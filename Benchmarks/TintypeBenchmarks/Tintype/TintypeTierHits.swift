@@ -1,15 +1,15 @@
 import Tintype
 import TintypeCaching
 
-/// Tintype's memory tier alone: several tasks that look up pictures at once.
+/// Tintype's memory tier alone: several tasks that look up images at once.
 enum TintypeTierHits {
-    /// The width of the pictures.
+    /// The width of the images.
     private static let side = 32
 
     /// `taskCount` tasks at once, each over keys of its own, round and round.
     static func contestant(taskCount: Int) throws -> Contestant {
         let cache = MemoryCache()
-        let keys = (0..<MemoryHits.entryCount).map { CacheKey("http://127.0.0.1:8080/photographs/picture-\($0).jpg") }
+        let keys = (0..<MemoryHits.entryCount).map { CacheKey("http://127.0.0.1:8080/photographs/image-\($0).jpg") }
         let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
         for key in keys {
             let image = Image(pixels: try PixelBuffer(layout, filling: { _ in }))

@@ -186,14 +186,14 @@ void cjpeg_decoder_free(cjpeg_decoder *decoder) {
 
 // MARK: Decoding
 
-cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_picture *picture) {
+cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_image *image) {
     j_decompress_ptr library = &decoder->library;
     if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
     if (jpeg_read_header(library, TRUE) == JPEG_SUSPENDED) return cjpeg_status_suspended;
-    picture->width = (int)library->image_width;
-    picture->height = (int)library->image_height;
-    picture->components = library->num_components;
-    picture->is_multi_scan = jpeg_has_multiple_scans(library);
+    image->width = (int)library->image_width;
+    image->height = (int)library->image_height;
+    image->components = library->num_components;
+    image->is_multi_scan = jpeg_has_multiple_scans(library);
     return cjpeg_status_done;
 }
 
@@ -231,7 +231,7 @@ static void advise_huge_pages(j_decompress_ptr library) {
     }
 }
 
-// Notes the work of the scan that begins, for each row of blocks of the whole picture.
+// Notes the work of the scan that begins, for each row of blocks of the whole image.
 static void note_work_of_scan(cjpeg_decoder *decoder) {
     j_decompress_ptr library = &decoder->library;
     int64_t blocks = 0;

@@ -17,7 +17,7 @@ typedef struct cjpeg_report {
     bool end_is_missing;
     /// The library's warnings: `cjpeg_damage`.
     unsigned damage;
-    /// What reads the Huffman codes in the library's place, if anything does; freed with the library's picture.
+    /// What reads the Huffman codes in the library's place, if anything does; freed with the library's image.
     struct cjpeg_entropy *entropy;
     cjpeg_failure failure;
     char message[JMSG_LENGTH_MAX];

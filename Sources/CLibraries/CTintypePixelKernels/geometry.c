@@ -313,7 +313,7 @@ INLINE span places_within(int64_t start, int64_t step, int64_t low, int64_t high
     return result.first < result.end ? result : (span){0, 0};
 }
 
-/// Which of `count` pixels lie in the picture, at least `margin` from its left and top border and `far_margin` from the
+/// Which of `count` pixels lie in the image, at least `margin` from its left and top border and `far_margin` from the
 /// others.
 INLINE span pixels_within(
     const cpixels_rotation *rotation, int64_t column, int64_t row, size_t count, int64_t margin, int64_t far_margin) {
@@ -379,7 +379,7 @@ INLINE floats4 cubic_weights(float t) {
     return ((third * t + second) * t + first) * t + constant;
 }
 
-/// How much of a pixel is picture, along one side of `length` pixels.
+/// How much of a pixel is image, along one side of `length` pixels.
 INLINE float coverage_along(int64_t place, int64_t length) {
     int64_t inside = place < length * one - place ? place : length * one - place;
     float share = (float)(inside + half) / (float)one;
@@ -443,7 +443,7 @@ INLINE uint64_t word(const uint8_t *bytes) {
 
 static const uint64_t opaque_pair = 0xff000000ff000000u;
 
-/// A pixel all of whose neighbours are in the picture.
+/// A pixel all of whose neighbours are in the image.
 INLINE void bilinear_pixel(
     const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row, uint8_t *target) {
     int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;

@@ -16,7 +16,7 @@
 
 #define SLOTS 4
 
-// Few and bounded: they are for a program that decodes one large picture after the other.
+// Few and bounded: they are for a program that decodes one large image after the other.
 static const size_t limit = 64 << 20;
 
 typedef struct block {

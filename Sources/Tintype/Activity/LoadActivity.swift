@@ -12,7 +12,7 @@ public struct LoadActivity: Sendable {
     /// The product of a load.
     public enum Product: String, Sendable, Hashable, CaseIterable {
         /// An image.
-        case picture
+        case image
         /// The encoded bytes of a source.
         case bytes
         /// An encoded image.

@@ -31,7 +31,7 @@ public struct LoaderStatistics: Sendable {
     }
 
     /// The loads of images.
-    public internal(set) var pictures = Loads()
+    public internal(set) var images = Loads()
     /// The loads of encoded bytes, including those for images.
     public internal(set) var bytes = Loads()
     /// The loads of encoded images.
@@ -48,7 +48,7 @@ public struct LoaderStatistics: Sendable {
     /// The images that were decoded from their bytes.
     public internal(set) var decodes = 0
     /// The durations of loads of images that were not in memory.
-    public internal(set) var pictureDuration = LatencyHistogram()
+    public internal(set) var imageDuration = LatencyHistogram()
     /// The durations of loads of bytes.
     public internal(set) var bytesDuration = LatencyHistogram()
     /// The durations of loads of encoded images that were not in memory.
@@ -80,7 +80,7 @@ public struct LoaderStatistics: Sendable {
     public internal(set) subscript(product: LoadActivity.Product) -> Loads {
         get {
             switch product {
-            case .picture: self.pictures
+            case .image: self.images
             case .bytes: self.bytes
             case .encoded: self.encoded
             }
@@ -88,7 +88,7 @@ public struct LoaderStatistics: Sendable {
         // In place, so that no dictionary is copied.
         _modify {
             switch product {
-            case .picture: yield &self.pictures
+            case .image: yield &self.images
             case .bytes: yield &self.bytes
             case .encoded: yield &self.encoded
             }
@@ -182,8 +182,8 @@ extension LoaderStatistics {
             if duration > .zero { self[keyPath: path].add(duration) }
         }
         switch product {
-        case .picture:
-            self.pictureDuration.add(metrics.total)
+        case .image:
+            self.imageDuration.add(metrics.total)
             add(metrics.gate, \.gate)
             add(metrics.lane, \.lane)
             add(metrics.decode, \.decode)

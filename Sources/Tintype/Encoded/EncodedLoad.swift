@@ -13,7 +13,7 @@ struct EncodedLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
-    let encoding: PictureEncoding
+    let encoding: OutputEncoding
     let caching: CacheUse
     /// Whether the load may serve a stale entry if HTTP permits it; the caller must revalidate it then.
     let mayServeStale: Bool
@@ -49,14 +49,14 @@ struct EncodedLoad: Sendable {
         {
             return confirmed
         }
-        let picture = try await self.loader.picture(
+        let image = try await self.loader.image(
             for: self.request,
             offered: news,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id)
         )
-        self.flight.record.add(picture.call?.load)
-        return try await self.keep(self.encode(picture), picture)
+        self.flight.record.add(image.call?.load)
+        return try await self.keep(self.encode(image), image)
     }
 
     // MARK: Candidates
@@ -126,9 +126,9 @@ struct EncodedLoad: Sendable {
 
     // MARK: Making
 
-    private func encode(_ picture: ImageResponse) async throws -> EncodedEntry {
+    private func encode(_ image: ImageResponse) async throws -> EncodedEntry {
         let data = try await self.services.encoding.encode(
-            picture.image,
+            image.image,
             as: self.encoding.format,
             options: self.encoding.options,
             maximumSide: nil,
@@ -139,21 +139,21 @@ struct EncodedLoad: Sendable {
             data: data,
             metadata: EncodedResponse.metadata(
                 of: data,
-                picture.image,
+                image.image,
                 as: self.encoding,
-                origin: self.request.noting(picture.metadata, at: self.services.rules.now())
+                origin: self.request.noting(image.metadata, at: self.services.rules.now())
             )
         )
     }
 
-    private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> Kept<EncodedResponse> {
+    private func keep(_ entry: EncodedEntry, _ image: ImageResponse) async -> Kept<EncodedResponse> {
         guard entry.metadata.bodyDigest != nil else {
-            await self.keepWhileGiven(entry, picture.image)
-            return Kept(EncodedResponse(entry, source: picture.source), isKept: false)
+            await self.keepWhileGiven(entry, image.image)
+            return Kept(EncodedResponse(entry, source: image.source), isKept: false)
         }
         // Read the demand once: callers may leave meanwhile, but the entry is in these tiers all the same.
         let demand = self.flight.demand
-        let (isKept, error) = picture.mayBeKept ? await self.keep(entry, demand) : (false, nil)
+        let (isKept, error) = image.mayBeKept ? await self.keep(entry, demand) : (false, nil)
         if self.plan.policy == .reload {
             let tiers = isKept ? CacheTiers.all.subtracting(demand.encodedTiers) : .all
             // An entry that cannot be removed is as old as before.
@@ -161,9 +161,9 @@ struct EncodedLoad: Sendable {
         }
         let response = EncodedResponse(
             entry,
-            source: picture.source,
-            revalidation: picture.revalidation,
-            storeError: error ?? picture.storeError
+            source: image.source,
+            revalidation: image.revalidation,
+            storeError: error ?? image.storeError
         )
         return Kept(response, isKept: isKept)
     }
@@ -224,7 +224,7 @@ extension LoaderReference {
     /// Returns the image that `request` describes in an encoding, from a flight that equal requests share.
     func encoded(
         _ request: ImageRequest,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         let plan = self.encodedPlan(for: request, encoding, caching, mayServeStale: true)
@@ -237,7 +237,7 @@ extension LoaderReference {
 
     func encodedPlan(
         for request: ImageRequest,
-        _ encoding: PictureEncoding,
+        _ encoding: OutputEncoding,
         _ caching: CacheUse,
         mayServeStale: Bool
     ) -> FlightPlan<Kept<EncodedResponse>> {

@@ -60,7 +60,7 @@ public struct EncodedResponse: Sendable {
     static func metadata(
         of data: Data,
         _ image: Image,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         origin: EntryMetadata
     ) -> EntryMetadata {
         var metadata = origin

@@ -23,7 +23,7 @@ extension LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encoded(
         _ request: ImageRequest,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         caching: CacheUse = .all
     ) async throws -> EncodedResponse {
         if caching.query.contains(.memory),
@@ -71,7 +71,7 @@ extension LoaderActor {
 
     private nonisolated func loadEncoded(
         _ request: ImageRequest,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         do {
@@ -92,7 +92,7 @@ extension LoaderActor {
 extension LoadServices {
     /// Returns whether the program has stored the image in memory; encoded images on disk belong to another image then.
     func hasGivenImage(for request: ImageRequest) -> Bool {
-        guard self.rules.plan(for: request).picture.query.contains(.memory),
+        guard self.rules.plan(for: request).image.query.contains(.memory),
             let entry = self.cache.peekMemoryEntry(for: request.key)
         else { return false }
         return entry.metadata?.bodyDigest == nil
@@ -102,7 +102,7 @@ extension LoadServices {
     func keepEncoded(
         _ entry: EncodedEntry,
         of request: ImageRequest,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         unless isObsolete: @Sendable () -> Bool
     ) {
         var metadata = entry.metadata
@@ -114,7 +114,7 @@ extension LoadServices {
     /// Returns the encoded image if it is in memory and may be served.
     fileprivate func encodedMemoryResponse(
         for request: ImageRequest,
-        _ encoding: PictureEncoding
+        _ encoding: OutputEncoding
     ) -> EncodedResponse? {
         let plan = self.rules.plan(for: request)
         guard plan.policy != .reload,

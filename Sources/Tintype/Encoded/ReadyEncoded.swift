@@ -18,7 +18,7 @@ struct ReadyEncoded: Sendable {
     }
 
     private let request: ImageRequest
-    private let encoding: PictureEncoding
+    private let encoding: OutputEncoding
     private let product: LoadTable.Product
     private let isKeptInMemory: Bool
     private let entry: EncodedEntry
@@ -28,7 +28,7 @@ struct ReadyEncoded: Sendable {
     /// Reads the image; returns `nil` if that takes waiting, or if only a flight can tell whether it is current.
     init?(
         _ request: ImageRequest,
-        as encoding: PictureEncoding,
+        as encoding: OutputEncoding,
         _ caching: CacheUse,
         services: LoadServices,
         changes: OriginChanges

@@ -37,8 +37,8 @@ struct Body: Sendable {
         for request: ImageRequest,
         by decoding: DecodePipeline,
         _ record: LoadRecord? = nil
-    ) async throws -> DecodePipeline.MadePicture {
-        try await self.working { try await decoding.picture(from: self.data, for: request.rendering, record) }
+    ) async throws -> DecodePipeline.MadeImage {
+        try await self.working { try await decoding.image(from: self.data, for: request.rendering, record) }
     }
 
     /// Counts the bytes as bytes at work: a decode never waits for the byte budget, so they are certain to be released.

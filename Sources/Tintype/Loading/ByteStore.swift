@@ -187,7 +187,7 @@ struct ByteStore: Sendable {
     }
 
     /// Removes images that were made of bytes that have been replaced, from the tiers that may have them.
-    func removePictures(_ obsolete: [CacheKey: CacheTiers]) async {
+    func removeImages(_ obsolete: [CacheKey: CacheTiers]) async {
         for (key, tiers) in obsolete { _ = try? await self.cache.remove(key, from: tiers) }
     }
 

@@ -16,12 +16,12 @@ struct Demand: Hashable, Sendable {
     var finishesDownload = false
     var storesBytes = false
     /// The tiers that store the image.
-    var pictureTiers = CacheTiers.none
+    var imageTiers = CacheTiers.none
     /// The tiers that store the encoded image.
     var encodedTiers = CacheTiers.none
 
     /// Whether any tier stores something.
-    var storesAnything: Bool { self.storesBytes || !self.pictureTiers.union(self.encodedTiers).isEmpty }
+    var storesAnything: Bool { self.storesBytes || !self.imageTiers.union(self.encodedTiers).isEmpty }
 
     mutating func formUnion(_ other: Demand) {
         self.priority = max(self.priority, other.priority)
@@ -32,7 +32,7 @@ struct Demand: Hashable, Sendable {
         self.retriesFailed = self.retriesFailed || other.retriesFailed
         self.finishesDownload = self.finishesDownload || other.finishesDownload
         self.storesBytes = self.storesBytes || other.storesBytes
-        self.pictureTiers.formUnion(other.pictureTiers)
+        self.imageTiers.formUnion(other.imageTiers)
         self.encodedTiers.formUnion(other.encodedTiers)
     }
 }
@@ -49,7 +49,7 @@ extension Demand {
         self.retriesFailed = request.options.contains(.retryFailed)
         self.finishesDownload = request.options.contains(.finishDownload)
         self.storesBytes = plan.bytes.store.contains(.disk)
-        self.pictureTiers = plan.picture.store
+        self.imageTiers = plan.image.store
     }
 
     /// Creates the demand of a load of an encoded image, which needs neither the bytes nor previews of that image.

@@ -7,7 +7,7 @@ extension FlightTable {
     struct Product: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case bytes
-            case picture
+            case image
             /// An image in an encoding, as a server sends it.
             case encoded
             /// A part of a decode that several images of the same bytes share.
@@ -35,7 +35,7 @@ extension FlightTable {
         var given: UInt64?
 
         /// Whether the product is made of a body and stored in the cache.
-        var isOfBody: Bool { self.kind == .picture || self.kind == .encoded }
+        var isOfBody: Bool { self.kind == .image || self.kind == .encoded }
 
         /// Hashes the key and the kind: products that differ in anything else seldom have the same key.
         func hash(into hasher: inout Hasher) {
@@ -48,14 +48,14 @@ extension FlightTable {
 extension FlightTable.Product {
     init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
         let plan = rules.plan(for: request)
-        let isPicture = kind == .picture
+        let isImage = kind == .image
         self.init(
             kind: kind,
-            key: isPicture ? request.key : request.sourceKey,
+            key: isImage ? request.key : request.sourceKey,
             source: request.sourceKey,
             origin: rules.resourceKey(of: request),
-            queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
-            terms: request.terms(ofPicture: isPicture),
+            queries: isImage ? [plan.bytes.query, plan.image.query] : [plan.bytes.query],
+            terms: request.terms(ofImage: isImage),
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale
@@ -63,22 +63,22 @@ extension FlightTable.Product {
     }
 
     init(
-        _ encoding: PictureEncoding,
+        _ encoding: OutputEncoding,
         of request: ImageRequest,
         _ caching: CacheUse,
         rules: FreshnessRules,
         mayServeStale: Bool
     ) {
-        let picture = FlightTable.Product(.picture, request, rules: rules, mayServeStale: mayServeStale)
+        let image = FlightTable.Product(.image, request, rules: rules, mayServeStale: mayServeStale)
         self.init(
             kind: .encoded,
             key: encoding.key(of: request.key),
-            source: picture.source,
-            origin: picture.origin,
-            queries: picture.queries + [caching.query],
-            terms: picture.terms,
-            policy: picture.policy,
-            usesHTTPKeys: picture.usesHTTPKeys,
+            source: image.source,
+            origin: image.origin,
+            queries: image.queries + [caching.query],
+            terms: image.terms,
+            policy: image.policy,
+            usesHTTPKeys: image.usesHTTPKeys,
             mayServeStale: mayServeStale
         )
     }
@@ -91,7 +91,7 @@ extension LoadActivity.Product {
             switch kind {
             case .bytes: .bytes
             case .encoded: .encoded
-            case .picture, .decode, .store: .picture
+            case .image, .decode, .store: .image
             }
     }
 }

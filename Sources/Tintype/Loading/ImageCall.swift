@@ -51,7 +51,7 @@ struct ImageCall: Sendable {
 
     private func ownResponse() async throws -> ImageResponse {
         do {
-            let response = try await self.loader.reference.picture(
+            let response = try await self.loader.reference.image(
                 for: self.request,
                 mayServeStale: true,
                 interest: .caller(self.demand),

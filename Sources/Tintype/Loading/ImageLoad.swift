@@ -25,7 +25,7 @@ struct ImageLoad: Sendable {
     private var record: LoadRecord { self.flight.record }
 
     func run() async throws -> Kept<ImageResponse> {
-        var result = try await self.picture()
+        var result = try await self.image()
         guard result.response.data == nil, self.flight.demand.keepsData,
             // Follow the flight that loads the bytes instead of depending on it: the image is valid even if that flight
             // fails. A caller that gets no bytes here loads them itself, and receives the error.
@@ -39,13 +39,13 @@ struct ImageLoad: Sendable {
         return result
     }
 
-    private func picture() async throws -> Kept<ImageResponse> {
+    private func image() async throws -> Kept<ImageResponse> {
         var candidates: [Candidate] = []
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
             if try await self.mayServe(candidate) {
                 self.offer?.endSharing()
-                if let picture = try await self.picture(from: candidate) { return picture }
+                if let image = try await self.image(from: candidate) { return image }
             }
             candidates.append(candidate)
         }
@@ -68,12 +68,12 @@ struct ImageLoad: Sendable {
             held: self.flight.demand.keepsData ? nil : candidates.first?.metadata,
             imagesOf: self.bodies(of: candidates)
         )
-        if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
+        if let image = try await self.image(confirmedBy: bytes, candidates) { return image }
         // The candidates are gone or damaged after all, and the confirmation came without bytes.
         if bytes.source == .memory { bytes = try await self.bytes() }
         let response: ImageResponse
         do {
-            response = try await self.makePictureOrRemove(bytes)
+            response = try await self.makeImageOrRemove(bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
             // The bytes may have been damaged on disk, so ask the origin once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
@@ -83,7 +83,7 @@ struct ImageLoad: Sendable {
             // A load that holds bytes must not wait for room for more.
             bytes.claim?.giveBack()
             bytes = try await self.bytes()
-            response = try await self.makePictureOrRemove(bytes)
+            response = try await self.makeImageOrRemove(bytes)
         }
         undecodable.forget(self.request.key, for: self.request)
         // Release the bytes before the store, because the variant encoder may load other images.
@@ -93,7 +93,7 @@ struct ImageLoad: Sendable {
             return Kept(response, isKept: false)
         }
         var result = await self.keep(response)
-        await self.removeReplaced(from: CacheTiers.all.subtracting(self.flight.demand.pictureTiers))
+        await self.removeReplaced(from: CacheTiers.all.subtracting(self.flight.demand.imageTiers))
         if let error = await self.storeForLatecomers(bytes) { result.response.storeError = error }
         return result
     }
@@ -101,9 +101,9 @@ struct ImageLoad: Sendable {
     /// Makes the image.
     ///
     /// Removes the bytes from the cache if they are not an image.
-    private func makePictureOrRemove(_ bytes: Body) async throws -> ImageResponse {
+    private func makeImageOrRemove(_ bytes: Body) async throws -> ImageResponse {
         do {
-            return try await self.makePicture(of: bytes)
+            return try await self.makeImage(of: bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
             // Bytes that are not stored must not remove an older, good copy.
             if bytes.source == .disk || self.rules.isStorable(bytes.data, for: self.request) {
@@ -148,7 +148,7 @@ struct ImageLoad: Sendable {
         switch place {
         // The image may have arrived between the caller's look-up and the start of this load.
         case .memory:
-            guard self.plan.picture.query.contains(.memory) else { return nil }
+            guard self.plan.image.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
         case .disk:
             return try await self.record.timing(\.disk) { try await self.variants.entry(for: self.request) }.map {
@@ -181,7 +181,7 @@ struct ImageLoad: Sendable {
     }
 
     /// Returns the image of a candidate, which counts as a hit; `nil` if the candidate is damaged.
-    private func picture(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
+    private func image(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
         switch candidate {
         case .held(let entry, let decision):
             self.tell(.hit(.memory))
@@ -195,13 +195,13 @@ struct ImageLoad: Sendable {
             return Kept(response, isKept: true)
         case .original(let entry):
             self.tell(.hit(.memory))
-            return await self.keep(try await self.picture(of: entry))
+            return await self.keep(try await self.image(of: entry))
         }
     }
 
-    private func picture(of original: MemoryEntry) async throws -> ImageResponse {
+    private func image(of original: MemoryEntry) async throws -> ImageResponse {
         self.services.activities.counters.countThumbnailOfOriginal()
-        return try await self.variants.picture(of: original, for: self.request, self.record)
+        return try await self.variants.image(of: original, for: self.request, self.record)
     }
 
     /// Returns the bodies that the load will not decode even if the origin sends or confirms them: their image is a candidate.
@@ -214,7 +214,7 @@ struct ImageLoad: Sendable {
     }
 
     /// Returns the image of a candidate that was made of the same bytes, so that the load need not decode them.
-    private func picture(confirmedBy bytes: Body, _ candidates: [Candidate]) async throws -> Kept<ImageResponse>? {
+    private func image(confirmedBy bytes: Body, _ candidates: [Candidate]) async throws -> Kept<ImageResponse>? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
             // Reading or making an image may wait for memory, so the load ends its part in shared decodes first.
@@ -232,7 +232,7 @@ struct ImageLoad: Sendable {
                 else { continue }
                 let response = ImageResponse(stored.image, source: .disk, bytes, stored.metadata.animation)
                 let kept = await self.keepInMemory(response)
-                if kept, self.flight.demand.pictureTiers.contains(.disk) {
+                if kept, self.flight.demand.imageTiers.contains(.disk) {
                     await self.variants.renew(entry, metadata: response.metadata, for: self.request)
                 }
                 return Kept(response, isKept: kept)
@@ -240,7 +240,7 @@ struct ImageLoad: Sendable {
                 // If the bytes are there, the codec makes the image at the right size.
                 guard bytes.source == .memory else { continue }
                 bytes.sharing?.end()
-                let made = try await self.picture(of: entry)
+                let made = try await self.image(of: entry)
                 let response = ImageResponse(made.image, source: .memory, bytes, made.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : Kept(response, isKept: false)
             }
@@ -290,22 +290,22 @@ struct ImageLoad: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .picture, self.request, of: self.flight)
+        self.services.activities.send(kind, .image, self.request, of: self.flight)
     }
 
     // MARK: Making
 
-    private func makePicture(of bytes: Body) async throws -> ImageResponse {
+    private func makeImage(of bytes: Body) async throws -> ImageResponse {
         let rendering = ImageRendering(
             decoding: self.services.decoding,
             loader: self.loader,
             request: self.request,
             flight: self.flight
         )
-        let picture = try await rendering.image(of: bytes)
-        self.tell(.decoded(PixelSize(width: picture.image.width, height: picture.image.height)))
+        let image = try await rendering.image(of: bytes)
+        self.tell(.decoded(PixelSize(width: image.image.width, height: image.image.height)))
         try Task.checkCancellation()
-        return ImageResponse(picture, bytes)
+        return ImageResponse(image, bytes)
     }
 
     // MARK: Keeping
@@ -313,7 +313,7 @@ struct ImageLoad: Sendable {
     /// Stores a preview in memory under a key of its own if a caller wants that, until the image is stored.
     private func keepPreview(_ preview: Image) async {
         let demand = self.flight.demand
-        guard demand.keepsPreviews, demand.pictureTiers.contains(.memory), self.flight.beginKeepingPreview() else {
+        guard demand.keepsPreviews, demand.imageTiers.contains(.memory), self.flight.beginKeepingPreview() else {
             return
         }
         let (key, flight) = (RequestKeys.preview(of: self.request.key), self.flight)
@@ -323,7 +323,7 @@ struct ImageLoad: Sendable {
     /// Stores a new image in the tiers that `request` names.
     private func keep(_ response: ImageResponse) async -> Kept<ImageResponse> {
         let kept = await self.keepInMemory(response)
-        guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
+        guard kept, self.request.isVariant, self.flight.demand.imageTiers.contains(.disk) else {
             return Kept(response, isKept: kept)
         }
         let (variants, request) = (self.variants, self.request)
@@ -371,7 +371,7 @@ struct ImageLoad: Sendable {
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
         guard self.flight.admits(response.metadata.bodyDigest) else { return false }
         // Read the demand once: callers may leave meanwhile, but the image is in the cache all the same.
-        let tiers = self.flight.demand.pictureTiers
+        let tiers = self.flight.demand.imageTiers
         if tiers.contains(.memory) {
             var metadata = self.request.noting(response.metadata, at: self.rules.now())
             metadata.response = metadata.response?.reduced
@@ -394,7 +394,7 @@ extension LoaderReference {
     /// Returns the image that `request` describes, from a flight that equal requests share.
     ///
     /// If this call starts the flight, it makes the image of the offered bytes, which have just arrived.
-    func picture(
+    func image(
         for request: ImageRequest,
         offered offer: BytesOffer? = nil,
         mayServeStale: Bool,
@@ -413,7 +413,7 @@ extension LoaderReference {
         offered offer: BytesOffer? = nil,
         mayServeStale: Bool
     ) -> FlightPlan<Kept<ImageResponse>> {
-        let product = FlightTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        let product = FlightTable.Product(.image, request, rules: self.services.rules, mayServeStale: mayServeStale)
         return FlightPlan(product: product, request: request) { flight in
             let load = ImageLoad(
                 services: self.services,

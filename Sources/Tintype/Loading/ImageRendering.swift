@@ -12,7 +12,7 @@ struct ImageRendering: Sendable {
     let flight: FlightState
 
     /// Returns the image of `bytes`.
-    func image(of bytes: Body) async throws -> DecodePipeline.MadePicture {
+    func image(of bytes: Body) async throws -> DecodePipeline.MadeImage {
         guard let part = bytes.sharing, let id = bytes.flightID else {
             return try await bytes.decoded(for: self.request, by: self.decoding, self.flight.record)
         }
@@ -21,7 +21,7 @@ struct ImageRendering: Sendable {
         return try await bytes.working {
             guard let planned = try await record.timing(\.lane, { try await part.plan(by: decoding) }) else {
                 // The load went another way, which led nowhere: an entry on disk was damaged or removed.
-                return try await decoding.picture(from: bytes.data, for: request.rendering, record)
+                return try await decoding.image(from: bytes.data, for: request.rendering, record)
             }
             let plan = planned.plan
             guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
@@ -43,7 +43,7 @@ struct ImageRendering: Sendable {
                     return made
                 }
             }
-            return try await decoding.picture(of: step, by: plan, record)
+            return try await decoding.image(of: step, by: plan, record)
         }
     }
 
@@ -92,7 +92,7 @@ extension ImageRequest {
             thumbnail: self.thumbnail,
             transforms: self.transforms,
             scaleDownLimit: self.scaleDownLimit,
-            scale: self.pictureScale,
+            scale: self.imageScale,
             coder: self.coder?.value,
             coderName: self.coder?.name,
             limits: self.decodingLimits,

@@ -40,7 +40,7 @@ extension LoaderActor {
         )
         try request.check(fetchesAnyScheme: false)
         do {
-            return try await self.services.decoding.picture(from: data, for: request.rendering).image
+            return try await self.services.decoding.image(from: data, for: request.rendering).image
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -88,7 +88,7 @@ extension LoaderActor {
         guard self.services.rules.isStorable(data, for: request) else {
             throw LoadError(
                 code: .notAnImage,
-                message: "The bytes for \(request.displayURL) do not begin like a picture, so they were not stored."
+                message: "The bytes for \(request.displayURL) do not begin like an image, so they were not stored."
             )
         }
         do {
@@ -112,12 +112,12 @@ extension LoaderActor {
     @discardableResult
     public nonisolated func store(_ image: Image, for request: ImageRequest) async throws -> InsertOutcome? {
         let request = try await self.admitted(request)
-        guard self.services.rules.plan(for: request).picture.store.contains(.memory) else { return nil }
+        guard self.services.rules.plan(for: request).image.store.contains(.memory) else { return nil }
         let metadata = request.noting(
             EntryMetadata(formatName: image.sourceFormat?.name),
             at: self.services.rules.now()
         )
-        let image = image.replacingScale(request.pictureScale)
+        let image = image.replacingScale(request.imageScale)
         return await self.cache.store(image, data: nil, metadata: metadata, for: request.key, in: .memory)
     }
 

@@ -266,10 +266,10 @@ public actor LoaderActor {
     }
 
     /// The number of loads of images under way.
-    public var loadCount: Int { self.flights.table.flights.flightCount(of: .picture) }
+    public var loadCount: Int { self.flights.table.flights.flightCount(of: .image) }
 
     /// The number of callers that wait for those loads.
-    public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .picture) }
+    public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .image) }
 
     /// The number of callers and of loads of images that wait for bytes.
     var bytesWaiterCount: Int { self.flights.table.flights.waiterCount(of: .bytes) }
@@ -351,7 +351,7 @@ public actor LoaderActor {
     }
 
     /// Asks the origin in the background whether an encoded image is current.
-    func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
+    func revalidate(_ request: ImageRequest, as encoding: OutputEncoding, _ caching: CacheUse) {
         let plan = self.reference.encodedPlan(for: request, encoding, caching, mayServeStale: false)
         self.revalidate(plan, self.reference.demand(of: request, caching))
     }
@@ -372,7 +372,7 @@ public actor LoaderActor {
             let result = await plan.result(in: flight.state, of: reference)
             // Images that a newer body makes obsolete leave the cache before any caller has that body.
             guard let obsolete = await self?.conclude(flight, plan.product, result), !obsolete.isEmpty else { return }
-            await store.removePictures(obsolete)
+            await store.removeImages(obsolete)
             _ = await self?.conclude(flight, plan.product, result, isCleared: true)
         }
     }

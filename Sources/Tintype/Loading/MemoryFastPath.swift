@@ -49,7 +49,7 @@ struct MemoryFastPath: Sendable {
     @inline(__always)
     func entry(for request: ImageRequest) -> (entry: MemoryEntry, decision: ReuseDecision)? {
         let plan = self.rules.plan(for: request)
-        guard plan.picture.query.contains(.memory),
+        guard plan.image.query.contains(.memory),
             let entry = request.lookInMemory({ self.cache.memoryEntry(for: $0) })
         else { return nil }
         let freshness = entry.metadata?.response?.freshness
@@ -59,7 +59,7 @@ struct MemoryFastPath: Sendable {
 
     /// Returns the preview that a load of `request` shows first.
     func keptPreview(for request: ImageRequest) -> Image? {
-        guard request.options.contains(.previews), self.rules.plan(for: request).picture.query.contains(.memory) else {
+        guard request.options.contains(.previews), self.rules.plan(for: request).image.query.contains(.memory) else {
             return nil
         }
         return self.cache.peekMemoryEntry(for: RequestKeys.preview(of: request.key))?.image
@@ -73,7 +73,7 @@ struct MemoryFastPath: Sendable {
 
     @inline(never)
     private func reportHit(_ request: ImageRequest) {
-        self.activities.tell(.hit(.memory), .picture, request)
+        self.activities.tell(.hit(.memory), .image, request)
     }
 }
 

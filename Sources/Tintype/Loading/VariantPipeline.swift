@@ -16,7 +16,7 @@ struct VariantPipeline: Sendable {
 
     /// Returns the entry on disk of the variant that `request` describes.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
-        guard request.isVariant, self.rules.plan(for: request).picture.query.contains(.disk),
+        guard request.isVariant, self.rules.plan(for: request).image.query.contains(.disk),
             case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
         else { return nil }
         return entry
@@ -43,7 +43,7 @@ struct VariantPipeline: Sendable {
                     sourceFormat: metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
                         ?? image.sourceFormat,
                     colorProfile: image.colorProfile,
-                    scale: request.pictureScale,
+                    scale: request.imageScale,
                     damage: entry.metadata.damage
                 ),
                 source: .disk,
@@ -63,7 +63,7 @@ struct VariantPipeline: Sendable {
     }
 
     /// Makes the image that `request` describes from a decoded original.
-    func picture(
+    func image(
         of original: MemoryEntry,
         for request: ImageRequest,
         _ record: LoadRecord
@@ -71,8 +71,8 @@ struct VariantPipeline: Sendable {
         // The look-up did not count as a use, but this does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.picture(of: original.image, for: request.rendering, record)
-                .replacingScale(request.pictureScale),
+            image: try await self.decoding.image(of: original.image, for: request.rendering, record)
+                .replacingScale(request.imageScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()
         )

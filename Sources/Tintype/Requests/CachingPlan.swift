@@ -18,7 +18,7 @@ struct CachingPlan: Sendable, Hashable {
     /// The tiers for the image itself.
     ///
     /// The disk has no full-size images: ``bytes`` is about their original bytes.
-    let picture: CacheUse
+    let image: CacheUse
     /// Whether the image may be made from the decoded original in memory.
     let readsDecodedOriginal: Bool
 
@@ -42,21 +42,21 @@ struct CachingPlan: Sendable, Hashable {
         self.policy = isInline && policy.revalidates ? .neverRevalidate : policy
 
         var bytes = originals.subtracting(isLocal ? .all : .memory)
-        var picture = subject.contains(.variant) ? variants : originals.subtracting(.disk)
+        var image = subject.contains(.variant) ? variants : originals.subtracting(.disk)
         // Encoding a variant may drop its profile.
-        if options.contains(.keepColorProfile) { picture = picture.subtracting(.disk) }
+        if options.contains(.keepColorProfile) { image = image.subtracting(.disk) }
         if policy == .reload {
             bytes.query = .none
-            picture.query = .none
+            image.query = .none
         }
         self.bytes = bytes
-        self.picture = picture
+        self.image = image
         self.readsDecodedOriginal =
             subject.contains(.derived) && originals.query.contains(.memory) && policy != .reload
     }
 
     /// Whether the memory may answer without a check of the entry's metadata.
-    var answersUnchecked: Bool { self.picture.query.contains(.memory) && self.policy.servesAnyAge }
+    var answersUnchecked: Bool { self.image.query.contains(.memory) && self.policy.servesAnyAge }
 
     /// Whether the disk may have the original bytes.
     var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }

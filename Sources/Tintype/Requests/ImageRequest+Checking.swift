@@ -55,7 +55,7 @@ extension ImageRequest.Fields {
     }
 
     private static func invalidURL(_ what: String) -> LoadError {
-        LoadError(code: .invalidURL, message: "\(what); give an absolute one, such as https://example.com/picture.jpg.")
+        LoadError(code: .invalidURL, message: "\(what); give an absolute one, such as https://example.com/image.jpg.")
     }
 
     fileprivate static func require(_ isSound: Bool, _ field: String, _ value: Any) throws(LoadError) {

@@ -307,13 +307,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The loader returns it unchanged, and does not cache it. Loads of bytes have no fallback.
     public var fallback: Image? {
         get { self.storage.fields.details?.fallback?.image }
-        set { self.changeDetails { $0.fallback = newValue.map { FallbackPicture(image: $0) } } }
+        set { self.changeDetails { $0.fallback = newValue.map { FallbackImage(image: $0) } } }
     }
 
     // MARK: Keys
 
     /// The key of the image: the source, and all that is applied to it.
-    public var key: CacheKey { self.storage.derived { $0.picture } }
+    public var key: CacheKey { self.storage.derived { $0.image } }
 
     /// The key of the encoded bytes: URL, headers, credentials, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.derived { $0.source } }
@@ -335,15 +335,15 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         fields.thumbnail = nil
         fields.scaleDownLimit = nil
         fields.boxedDetails = nil
-        return RequestKeys.picture(source: self.sourceKey, fields)
+        return RequestKeys.image(source: self.sourceKey, fields)
     }
 
     /// Returns the fields that loads must have in common to share a flight for the image or its bytes, besides keys and plans.
-    func terms(ofPicture isPicture: Bool) -> BoxedDetails? {
+    func terms(ofImage isImage: Bool) -> BoxedDetails? {
         guard var terms = self.storage.fields.details else { return nil }
         terms.alternatives = []
         terms.fallback = nil
-        guard !isPicture else { return BoxedDetails(terms) }
+        guard !isImage else { return BoxedDetails(terms) }
         // The limit of encoded bytes is a limit of the download, too.
         terms.decodingLimits = terms.decodingLimits.map { DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes) }
         terms.variantEncoder = nil
@@ -366,14 +366,14 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// the time of a hit in memory.
     @inline(__always)
     func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
-        self.storage.derived { look($0.picture) }
+        self.storage.derived { look($0.image) }
     }
 
     /// Returns the result of `look` if the memory of these loaders answers the request unchecked.
     @inline(__always)
     func lookUnchecked<Found>(accepting loaders: CachingPlan.UncheckedMemory, _ look: (CacheKey) -> Found?) -> Found? {
         self.storage.derived { derived in
-            derived.verdict.uncheckedMemory.isDisjoint(with: loaders) ? nil : look(derived.picture)
+            derived.verdict.uncheckedMemory.isDisjoint(with: loaders) ? nil : look(derived.image)
         }
     }
 
@@ -384,7 +384,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     var isLocal: Bool { self.storage.derived { $0.subject }.contains(.local) }
 
     /// The scale of the image.
-    var pictureScale: Double { self.scale ?? ScaleName.scale(in: self.url) }
+    var imageScale: Double { self.scale ?? ScaleName.scale(in: self.url) }
 
     /// The URL for messages, without credentials, and cut if it is long.
     var displayURL: String {
@@ -526,14 +526,14 @@ extension ImageRequest {
         var responseModifier: Named<ResponseModifier>?
         var decryptor: Named<Decryptor>?
         var alternatives: [ImageRequest] = []
-        var fallback: FallbackPicture?
+        var fallback: FallbackImage?
     }
 
     /// An image that is equal to itself.
-    struct FallbackPicture: Sendable, Hashable {
+    struct FallbackImage: Sendable, Hashable {
         let image: Image
 
-        static func == (left: FallbackPicture, right: FallbackPicture) -> Bool {
+        static func == (left: FallbackImage, right: FallbackImage) -> Bool {
             left.image.pixels === right.image.pixels
         }
 
@@ -573,7 +573,7 @@ extension ImageRequest {
     /// The values that are derived from the fields, above all the keys: deriving them takes longer than making a request.
     fileprivate final class Derived: Sendable {
         let source: CacheKey
-        let picture: CacheKey
+        let image: CacheKey
         let resource: CacheKey
         let scheme: URLScheme
         let subject: CachingPlan.Subject
@@ -604,7 +604,7 @@ extension ImageRequest {
 
         init(_ fields: Fields) {
             self.source = RequestKeys.source(fields, headers: fields.headers)
-            self.picture = RequestKeys.picture(source: self.source, fields)
+            self.image = RequestKeys.image(source: self.source, fields)
             self.resource = fields.headers.isEmpty ? self.source : RequestKeys.resource(fields, neutral: [])
             self.scheme = URLScheme(of: fields.url)
             self.subject = fields.subject(of: self.scheme)
@@ -613,7 +613,7 @@ extension ImageRequest {
 
         private init(_ other: Derived, _ verdict: Verdict) {
             self.source = other.source
-            self.picture = other.picture
+            self.image = other.image
             self.resource = other.resource
             self.scheme = other.scheme
             self.subject = other.subject

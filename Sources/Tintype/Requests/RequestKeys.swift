@@ -77,7 +77,7 @@ enum RequestKeys {
         resource.derived("vary(\(digest))")
     }
 
-    static func picture(source: CacheKey, _ request: ImageRequest.Fields) -> CacheKey {
+    static func image(source: CacheKey, _ request: ImageRequest.Fields) -> CacheKey {
         var making = ""
         let decoding = request.options.intersection(.decoding)
         if decoding.contains(.allowTruncated) { making += "|truncated" }
@@ -94,8 +94,8 @@ enum RequestKeys {
     }
 
     /// Returns the key of previews, which no load of the image itself finds.
-    static func preview(of picture: CacheKey) -> CacheKey {
-        picture.derived("|preview")
+    static func preview(of image: CacheKey) -> CacheKey {
+        image.derived("|preview")
     }
 
     /// Returns the key of the frames of a body for `request`.

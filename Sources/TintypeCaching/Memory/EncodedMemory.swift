@@ -27,12 +27,12 @@ public final class EncodedEntry: Sendable {
 /// nothing.
 final class EncodedMemory: Sendable {
     private struct Key: Hashable {
-        let picture: CacheKey
+        let image: CacheKey
         let encoding: UInt64
 
         func hash(into hasher: inout Hasher) {
             // Both are hashes already.
-            hasher.combine(self.picture.hash ^ self.encoding)
+            hasher.combine(self.image.hash ^ self.encoding)
         }
     }
 
@@ -120,9 +120,9 @@ final class EncodedMemory: Sendable {
         self.state.withLock { ($0.slotOfKey.count, $0.cost, $0.hits, $0.misses) }
     }
 
-    func entry(for picture: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
+    func entry(for image: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
         let found = self.state.withLock { state -> (entry: EncodedEntry, life: EntryLife)? in
-            guard let index = state.slotOfKey[Key(picture: picture, encoding: encoding)] else {
+            guard let index = state.slotOfKey[Key(image: image, encoding: encoding)] else {
                 if countsMiss { state.misses += 1 }
                 return nil
             }
@@ -161,11 +161,11 @@ final class EncodedMemory: Sendable {
     func insert(
         _ entry: EncodedEntry,
         life: EntryLife,
-        for picture: CacheKey,
+        for image: CacheKey,
         encoding: UInt64,
         unless isObsolete: () -> Bool
     ) {
-        let key = Key(picture: picture, encoding: encoding)
+        let key = Key(image: image, encoding: encoding)
         // What leaves is released after the lock.
         let removed = self.state.withLock { state -> [EncodedEntry] in
             guard !isObsolete() else { return [] }
@@ -186,9 +186,9 @@ final class EncodedMemory: Sendable {
     }
 
     /// Removes what was encoded of an image.
-    func removeAll(of picture: CacheKey) {
+    func removeAll(of image: CacheKey) {
         let removed = self.state.withLock { state -> [EncodedEntry] in
-            let indices = state.slots.indices.filter { state.slots[$0]?.key.picture == picture }
+            let indices = state.slots.indices.filter { state.slots[$0]?.key.image == image }
             return indices.compactMap { state.remove($0) }
         }
         _ = consume removed

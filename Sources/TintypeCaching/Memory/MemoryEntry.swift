@@ -61,7 +61,7 @@ public enum InsertOutcome: Sendable, Hashable {
         public var description: String {
             switch self {
             case .costOverLimit(let cost, let limit):
-                "The picture costs \(cost) bytes and the memory cache may hold \(limit); raise its cost limit."
+                "The image costs \(cost) bytes and the memory cache may hold \(limit); raise its cost limit."
             case .countLimitIsZero:
                 "The count limit of the memory cache is 0; raise it."
             }

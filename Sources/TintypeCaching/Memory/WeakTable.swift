@@ -6,7 +6,7 @@ import TintypeImage
 /// looked at for each, so that at most about half of the slots are dead and nothing ever waits for a scan.
 struct WeakTable: ~Copyable, Sendable {
     /// An image without its pixels.
-    private struct Picture: Sendable {
+    private struct WeakImage: Sendable {
         weak var pixels: PixelBuffer?
         let orientation: Orientation
         let sourceFormat: ImageFormat?
@@ -39,8 +39,8 @@ struct WeakTable: ~Copyable, Sendable {
     }
 
     private struct Slot: Sendable {
-        let picture: Picture
-        let frames: [Picture]
+        let content: WeakImage
+        let frames: [WeakImage]
         let metadata: EntryMetadata?
         let life: EntryLife
     }
@@ -65,7 +65,7 @@ struct WeakTable: ~Copyable, Sendable {
     /// The entry of `key`, if all of its images are alive.
     func entry(of key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }),
-            let image = slot.picture.image
+            let image = slot.content.image
         else { return nil }
         let frames = slot.frames.compactMap { $0.image }
         guard frames.count == slot.frames.count else { return nil }
@@ -86,8 +86,8 @@ struct WeakTable: ~Copyable, Sendable {
         let slot = self.freeSlots.popLast() ?? self.slots.count
         if slot == self.slots.count { self.slots.append(nil) }
         self.slots[slot] = Slot(
-            picture: Picture(entry.image),
-            frames: entry.frames.map { Picture($0) },
+            content: WeakImage(entry.image),
+            frames: entry.frames.map { WeakImage($0) },
             metadata: entry.metadata,
             life: life
         )
@@ -113,7 +113,7 @@ struct WeakTable: ~Copyable, Sendable {
     private mutating func reclaim() {
         for _ in 0..<2 where !self.slots.isEmpty {
             self.hand = self.hand + 1 < self.slots.count ? self.hand + 1 : 0
-            if let slot = self.slots[self.hand], slot.picture.pixels == nil { self.free(self.hand) }
+            if let slot = self.slots[self.hand], slot.content.pixels == nil { self.free(self.hand) }
         }
     }
 

@@ -70,7 +70,7 @@ struct EncodedGIF: EncodedImage {
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let file = try GIFFile(self.data, self.stream, options: options)
         guard options.frame != 0 else {
-            return DecodedImage(Image(pixels: try file.firstPicture(), sourceFormat: .gif))
+            return DecodedImage(Image(pixels: try file.firstImage(), sourceFormat: .gif))
         }
         return try self.composited(file, options: options)
     }
@@ -90,13 +90,13 @@ struct EncodedGIF: EncodedImage {
 
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
         let codec = GIFCodeReader.byteCount(pixelCount: self.stream.largestPixelCount)
-        let picture = self.decodedByteCount(options: options)
+        let image = self.decodedByteCount(options: options)
         switch kind {
-        case .picture, .rows: return picture.saturatingAdded(to: codec)
+        case .image, .rows: return image.saturatingAdded(to: codec)
         // The frame that was shown last and the next one, and the pixels to restore.
         case .frame:
             let restored = self.stream.restoredPixelCount.saturatingMultiplied(by: 4)
-            return picture.saturatingMultiplied(by: self.isAnimated ? 2 : 1)
+            return image.saturatingMultiplied(by: self.isAnimated ? 2 : 1)
                 .saturatingAdded(to: codec.saturatingAdded(to: restored))
         // The rows that have arrived, and their copy; more may be missing.
         case .incremental:

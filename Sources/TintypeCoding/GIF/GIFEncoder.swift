@@ -40,7 +40,7 @@ struct GIFEncoder: ~Copyable {
         }
         throw CodingError.notEncoded(
             .gif,
-            "The picture can't be written as GIF in \(maximumByteCount) bytes; make it smaller."
+            "The image can't be written as GIF in \(maximumByteCount) bytes; make it smaller."
         )
     }
 
@@ -154,7 +154,7 @@ struct GIFEncoder: ~Copyable {
         guard size.width <= Self.maximumSide, size.height <= Self.maximumSide else {
             throw .notEncoded(
                 .gif,
-                "A GIF has at most \(Self.maximumSide) pixels on a side; make the picture smaller."
+                "A GIF has at most \(Self.maximumSide) pixels on a side; make the image smaller."
             )
         }
         for frame in frames {

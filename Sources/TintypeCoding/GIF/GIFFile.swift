@@ -47,7 +47,7 @@ struct GIFFile: CanvasFrameReader {
         guard !stream.beginsWithText else {
             throw CodingError(
                 code: .unsupportedFeature,
-                message: "The gif data draws text into its first picture, which can't be decoded; convert it first.",
+                message: "The gif data draws text into its first image, which can't be decoded; convert it first.",
                 format: .gif
             )
         }
@@ -56,17 +56,17 @@ struct GIFFile: CanvasFrameReader {
     /// Returns the first frame on a transparent screen, without alpha if no pixel needs it.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    func firstPicture() throws -> PixelBuffer {
+    func firstImage() throws -> PixelBuffer {
         let work = DecodeWork(self.options.limits, format: .gif)
         let format = PixelFormat.gif(self.stream)
         do {
-            return try self.firstPicture(as: format, isLenient: false, work: work)
+            return try self.firstImage(as: format, isLenient: false, work: work)
         } catch let error as CodingError where self.options.allowsTruncated && error.isDamage {
-            return try self.firstPicture(as: .rgba8, isLenient: true, work: work)
+            return try self.firstImage(as: .rgba8, isLenient: true, work: work)
         }
     }
 
-    private func firstPicture(as format: PixelFormat, isLenient: Bool, work: DecodeWork) throws -> PixelBuffer {
+    private func firstImage(as format: PixelFormat, isLenient: Bool, work: DecodeWork) throws -> PixelBuffer {
         let frame = self.stream.frames[0]
         let (width, height) = (self.stream.width, self.stream.height)
         let layout = try PixelLayout(format: format, width: width, height: height)

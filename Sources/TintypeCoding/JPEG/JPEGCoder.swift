@@ -122,14 +122,14 @@ struct EncodedJPEG: EncodedImage {
     }
 
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
-        let pictures =
+        let images =
             switch kind {
             case .rows: 0
-            case .picture: 1
+            case .image: 1
             // The rows that have arrived, and their copy.
             case .frame, .incremental: 2
             }
-        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: images)
             .saturatingAdded(to: self.segments.codecByteCount + self.ownEntropyByteCount)
     }
 
@@ -137,7 +137,7 @@ struct EncodedJPEG: EncodedImage {
 
     /// Returns a decode of a large image with restart markers, whose bands several lanes can decode.
     func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? {
-        guard kind == .picture, let byteCount = self.bandByteCount(options: options) else { return nil }
+        guard kind == .image, let byteCount = self.bandByteCount(options: options) else { return nil }
         // A lane that gets only a few bands saves no time.
         let helperCount = self.segments.width * self.segments.height / JPEGBands.pixelsPerBand / 4
         let parallel = JPEGParallelDecode(helperCount: helperCount)

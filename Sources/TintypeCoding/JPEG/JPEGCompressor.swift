@@ -49,7 +49,7 @@ final class JPEGCompressor {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {
             throw CodingError.notEncoded(
                 .jpeg,
-                "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG."
+                "A JPEG has at most \(Self.maximumSide) pixels a side; make the image smaller or choose PNG."
             )
         }
         let segments = try JPEGSegments(options.metadata)
@@ -67,7 +67,7 @@ final class JPEGCompressor {
         if let data = try encodeIfFits(quality) ?? EncodeOptions.largest(below: quality, encodeIfFits) { return data }
         throw CodingError.notEncoded(
             .jpeg,
-            "The picture has more than \(limit) bytes as JPEG even at quality 1; make it smaller, or raise the limit."
+            "The image has more than \(limit) bytes as JPEG even at quality 1; make it smaller, or raise the limit."
         )
     }
 
@@ -167,7 +167,7 @@ final class JPEGCompressor {
         case .memory: throw CodingError.outOfMemory(.jpeg)
         default:
             let reason = String(cString: cjpeg_encoder_message(self.handle))
-            throw CodingError.notEncoded(.jpeg, "The picture can't be written as JPEG: \(reason).")
+            throw CodingError.notEncoded(.jpeg, "The image can't be written as JPEG: \(reason).")
         }
     }
 }

@@ -107,13 +107,13 @@ final class JPEGDecompressor {
     /// - Returns: `false` if input is missing.
     /// - Throws: `CodingError`, also if the image has another size than the header declared.
     func start(_ header: JPEGHeader, divisor: Int, scan: RestartedScan? = nil) throws -> Bool {
-        var picture = cjpeg_picture()
-        guard try self.check(cjpeg_decoder_read_header(self.handle, &picture)) else { return false }
+        var image = cjpeg_image()
+        guard try self.check(cjpeg_decoder_read_header(self.handle, &image)) else { return false }
         guard
-            Int(picture.width) == header.width, Int(picture.height) == header.height,
-            Int(picture.components) == header.components.count
+            Int(image.width) == header.width, Int(image.height) == header.height,
+            Int(image.components) == header.components.count
         else { throw CodingError.corrupt(.jpeg, "it has more than one frame header") }
-        self.hasScans = picture.is_multi_scan
+        self.hasScans = image.is_multi_scan
         if let scan {
             cjpeg_decoder_pass_restarts(self.handle, CInt(scan.restartCount))
             self.lend(scan.bytes, isComplete: true)

@@ -18,7 +18,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
     private let work: DecodeWork
     private var parser = JPEGHeaderParser()
     private var pending = Data()
-    private var picture: JPEGPartialPicture?
+    private var image: JPEGPartialImage?
     private var failure: CodingError?
     private(set) var header: ImageHeader?
 
@@ -27,10 +27,10 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         self.work = DecodeWork(options.limits, format: .jpeg)
     }
 
-    var workDone: Int { self.work.spent.saturatingAdded(to: self.picture?.previewWork.spent ?? 0) }
+    var workDone: Int { self.work.spent.saturatingAdded(to: self.image?.previewWork.spent ?? 0) }
 
-    var previewUnits: Int { self.picture?.previewUnits ?? 0 }
-    var outputUnits: Int { self.picture?.outputUnits ?? 0 }
+    var previewUnits: Int { self.image?.previewUnits ?? 0 }
+    var outputUnits: Int { self.image?.outputUnits ?? 0 }
 
     func append(_ bytes: Data) throws {
         if let failure = self.failure { throw failure }
@@ -44,28 +44,28 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 
     func preview() throws -> Image? {
         guard self.failure == nil else { return nil }
-        return try self.picture?.preview().map { self.image($0) }
+        return try self.image?.preview().map { self.image($0) }
     }
 
     func finish() throws -> DecodedImage {
         let header = self.parser.header
         guard self.header != nil else { throw self.failure ?? self.parser.missingEnd(of: self.pending) }
-        guard let picture = self.picture else {
+        guard let image = self.image else {
             if let failure = self.failure { throw failure }
             // The file uses arithmetic coding.
             return try EncodedJPEG(self.pending, header, []).decode(options: self.options)
         }
         if let failure = self.failure {
-            guard self.options.allowsTruncated, failure.isDamage, picture.hasRows else { throw failure }
+            guard self.options.allowsTruncated, failure.isDamage, image.hasRows else { throw failure }
         } else {
-            try self.feed(Data(), isComplete: true, to: picture)
+            try self.feed(Data(), isComplete: true, to: image)
         }
-        return header.decodedImage(try picture.pixels(), divisor: picture.divisor, damage: picture.damage)
+        return header.decodedImage(try image.pixels(), divisor: image.divisor, damage: image.damage)
     }
 
     private func take(_ bytes: Data) throws {
-        if let picture = self.picture {
-            try self.feedStepwise(bytes, to: picture)
+        if let image = self.image {
+            try self.feedStepwise(bytes, to: image)
             return
         }
         self.pending.append(bytes)
@@ -75,26 +75,26 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         try self.options.limits.check(header.imageHeader)
         self.header = header.imageHeader
         guard !header.isArithmetic else { return }
-        let picture = try JPEGPartialPicture(header, options: self.options, work: self.work)
-        self.picture = picture
+        let image = try JPEGPartialImage(header, options: self.options, work: self.work)
+        self.image = image
         let pending = self.pending
         self.pending = Data()
-        try self.feedStepwise(pending, to: picture)
+        try self.feedStepwise(pending, to: image)
     }
 
     /// Passes few bytes at a time to the library, so that a cancelled decode ends early however many bytes have
     /// arrived.
-    private func feedStepwise(_ bytes: Data, to picture: JPEGPartialPicture) throws {
+    private func feedStepwise(_ bytes: Data, to image: JPEGPartialImage) throws {
         for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
             let step = bytes.slice(from: start, to: start + Self.bytesAtOnce)
             try self.work.count(bytes: step.count)
-            try self.feed(step, isComplete: false, to: picture)
+            try self.feed(step, isComplete: false, to: image)
         }
     }
 
-    private func feed(_ bytes: Data, isComplete: Bool, to picture: JPEGPartialPicture) throws {
+    private func feed(_ bytes: Data, isComplete: Bool, to image: JPEGPartialImage) throws {
         let input = self.pending.isEmpty ? bytes : self.pending + bytes
-        let used = try input.withUnsafeBytes { try picture.read($0, isComplete: isComplete) }
+        let used = try input.withUnsafeBytes { try image.read($0, isComplete: isComplete) }
         // Copy the rest, so that it does not keep all bytes alive.
         self.pending = used == input.count ? Data() : Data(input.dropFirst(used))
         if self.pending.count > Self.maximumPendingCount { self.dropFillBytes() }
@@ -117,7 +117,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 }
 
 /// A partly decoded image: its first rows, or its first scans.
-final class JPEGPartialPicture {
+final class JPEGPartialImage {
     private let header: JPEGHeader
     /// The divisor of both sides.
     let divisor: Int

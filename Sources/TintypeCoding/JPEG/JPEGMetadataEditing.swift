@@ -14,7 +14,7 @@ struct JPEGMetadataEditing {
         case xmp
         case extendedXMP
         case colorProfile
-        case pictureDirectory
+        case imageDirectory
         case resources
         case adobe
         case other
@@ -29,7 +29,7 @@ struct JPEGMetadataEditing {
                 case 0xE1 where content.has(JPEGMetadataEditing.packetName, at: 0): .xmp
                 case 0xE1 where content.has("http://ns.adobe.com/xmp/extension/\0", at: 0): .extendedXMP
                 case 0xE2 where content.has("ICC_PROFILE\0", at: 0): .colorProfile
-                case 0xE2 where content.has("MPF\0", at: 0): .pictureDirectory
+                case 0xE2 where content.has("MPF\0", at: 0): .imageDirectory
                 case 0xED where content.has(JPEGMetadataEditing.resourcesName, at: 0): .resources
                 case 0xEE where content.has("Adobe", at: 0): .adobe
                 default: .other
@@ -92,13 +92,13 @@ struct JPEGMetadataEditing {
 
     /// Returns a segment for a result that keeps all metadata; `nil` to remove it.
     private func kept(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
-        let changes = self.geometry.changesPicture
+        let changes = self.geometry.changesImage
         switch Kind(segment) {
         case .jfif: return self.isRecoded ? nil : segment
         // The segment holds a thumbnail.
         case .jfifExtension: return changes ? nil : segment
         // Its offsets in the file are no longer right.
-        case .pictureDirectory: return nil
+        case .imageDirectory: return nil
         case .colorProfile: return self.transform.keepsColorProfile ? segment : nil
         case .exif where changes || !self.isUpright: return self.editedEXIF(segment)
         case .xmp where changes:
@@ -149,7 +149,7 @@ struct JPEGMetadataEditing {
 
     private func editedEXIF(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
         guard var editor = EXIFEditor(segment.content) else { return nil }
-        if self.geometry.changesPicture {
+        if self.geometry.changesImage {
             guard editor.removeThumbnail() else { return nil }
             editor.setSize(width: self.geometry.width, height: self.geometry.height)
         }

@@ -75,7 +75,7 @@ struct JPEGRecoding {
                 return cjpeg_fit_standard_tables(coefficients, Int(region.w * region.h) / 64) ? 0 : -1
             }
         }
-        if self.geometry.changesPicture {
+        if self.geometry.changesImage {
             transform.options |= TJXOPT_CROP
             transform.r = tjregion(
                 x: CInt(self.geometry.left * self.geometry.unitWidth),

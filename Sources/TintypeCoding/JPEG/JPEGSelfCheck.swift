@@ -88,10 +88,10 @@ enum JPEGSelfCheck {
             defer { cjpeg_decoder_free(decoder) }
             cjpeg_decoder_lend(decoder, start, bytes.count, true)
             if usesOwnEntropy { cjpeg_decoder_allow_own_entropy(decoder, 0) }
-            var picture = cjpeg_picture()
+            var image = cjpeg_image()
             var size = (width: CInt(0), height: CInt(0), channels: CInt(0))
             guard
-                cjpeg_decoder_read_header(decoder, &picture) == .done,
+                cjpeg_decoder_read_header(decoder, &image) == .done,
                 cjpeg_decoder_start(decoder, CInt(divisor), 1, &size.width, &size.height, &size.channels) == .done,
                 cjpeg_decoder_has_own_entropy(decoder) == usesOwnEntropy
             else { return nil }

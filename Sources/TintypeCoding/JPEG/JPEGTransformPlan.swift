@@ -38,7 +38,7 @@ package struct JPEGTransformPlan: Sendable {
             guard self.data.suffix(2) != Data([0xFF, 0xD9]), !self.transform.allowsTruncated else { return result }
             return result.saturatingAdded(
                 to: EncodedJPEG(self.data, self.header, .standard)
-                    .byteCount(for: .picture, options: self.smallestDecode)
+                    .byteCount(for: .image, options: self.smallestDecode)
             )
         }
         return self.coefficientByteCount.saturatingMultiplied(by: self.geometry.movesBlocks ? 2 : 1)
@@ -51,7 +51,7 @@ package struct JPEGTransformPlan: Sendable {
 
     /// Whether the coefficients are coded again.
     private var isRecoded: Bool {
-        self.geometry.changesPicture || self.transform.coding != .stored
+        self.geometry.changesImage || self.transform.coding != .stored
             || self.transform.isGray && self.header.components.count > 1
     }
 
@@ -170,7 +170,7 @@ struct JPEGGeometry {
     let trimmedColumns: Int
     let trimmedRows: Int
     /// Whether the result shows other pixels than the source, or shows them in another order.
-    let changesPicture: Bool
+    let changesImage: Bool
 
     /// Whether the result has blocks at other places than the source.
     var movesBlocks: Bool { self.turn != JPEGTurn(.none) || self.left > 0 || self.top > 0 }
@@ -204,7 +204,7 @@ struct JPEGGeometry {
         self.top = (crop?.y ?? 0) / unit.height
         self.unitWidth = unit.width
         self.unitHeight = unit.height
-        self.changesPicture = turn != JPEGTurn(.none) || (self.width, self.height) != (header.width, header.height)
+        self.changesImage = turn != JPEGTurn(.none) || (self.width, self.height) != (header.width, header.height)
     }
 
     private static func checkTrim(
@@ -218,7 +218,7 @@ struct JPEGGeometry {
         let isTooSmall = columns == size.width || rows == size.height
         guard isTooSmall || transform.isPerfect else { return }
         let reason =
-            "a picture of \(size.width)x\(size.height) after the turn is not of whole blocks of \(unit.width)x\(unit.height)"
+            "an image of \(size.width)x\(size.height) after the turn is not of whole blocks of \(unit.width)x\(unit.height)"
         let remedy =
             isTooSmall
             ? "decode it and encode it anew" : "do without a perfect turn, which then trims what is cut of a block"
@@ -238,7 +238,7 @@ struct JPEGGeometry {
             throw CodingError(
                 code: .invalidOptions,
                 message:
-                    "The crop is not within the picture, which is \(size.width)x\(size.height) when it is cropped.",
+                    "The crop is not within the image, which is \(size.width)x\(size.height) when it is cropped.",
                 format: .jpeg
             )
         }

@@ -13,32 +13,32 @@ struct PNGAnimationCompressor {
     /// - Throws: `CodingError.Code.encodingFailed` if there are no frames, the loop count is negative, the frames
     ///   differ in size, or the file exceeds the byte limit; `CancellationError`.
     func compress(_ animation: AnimationContent) throws -> Data {
-        let pictures = try Self.pictures(of: animation)
-        return try self.options.smallestPNG { try PNGAnimationCompressor(options: $0).compress(pictures, animation) }
+        let images = try Self.images(of: animation)
+        return try self.options.smallestPNG { try PNGAnimationCompressor(options: $0).compress(images, animation) }
     }
 
-    private func compress(_ pictures: [PixelBuffer], _ animation: AnimationContent) throws -> Data {
-        let first = pictures[0]
-        let format = try PNGSampleFormat(pictures, format: first.format)
+    private func compress(_ images: [PixelBuffer], _ animation: AnimationContent) throws -> Data {
+        let first = images[0]
+        let format = try PNGSampleFormat(images, format: first.format)
         var writer = PNGWriter()
         writer.append(.imageHeader, format.header(width: first.width, height: first.height))
         try writer.append(self.options.metadata)
         format.appendPalette(to: &writer)
-        writer.append(.animationControl, Self.control(frameCount: pictures.count, animation.loopCount))
+        writer.append(.animationControl, Self.control(frameCount: images.count, animation.loopCount))
         var sequenceNumber: UInt32 = 0
-        for (index, picture) in pictures.enumerated() {
+        for (index, image) in images.enumerated() {
             try Task.checkCancellation()
-            let area = index == 0 ? Self.whole(picture) : Self.change(from: pictures[index - 1], to: picture)
+            let area = index == 0 ? Self.whole(image) : Self.change(from: images[index - 1], to: image)
             let duration = animation.frames[index].milliseconds
             writer.append(.frameControl, Self.frameControl(sequenceNumber, area, milliseconds: duration))
             sequenceNumber += 1
             let compressor = PNGCompressor(options: self.options)
             if index == 0 {
-                try writer.append(.pixels) { try compressor.compress(area, of: picture, format, to: &$0) }
+                try writer.append(.pixels) { try compressor.compress(area, of: image, format, to: &$0) }
             } else {
                 try writer.append(.framePixels) { data in
                     data.append(bigEndian: sequenceNumber)
-                    try compressor.compress(area, of: picture, format, to: &data)
+                    try compressor.compress(area, of: image, format, to: &data)
                 }
                 sequenceNumber += 1
             }
@@ -48,27 +48,27 @@ struct PNGAnimationCompressor {
     }
 
     /// Returns the frames upright, in the richest of their formats.
-    private static func pictures(of animation: AnimationContent) throws -> [PixelBuffer] {
-        let pictures = try animation.frames.map { try $0.image.upright().pixels }
-        guard let first = pictures.first, animation.loopCount >= 0 else {
+    private static func images(of animation: AnimationContent) throws -> [PixelBuffer] {
+        let images = try animation.frames.map { try $0.image.upright().pixels }
+        guard let first = images.first, animation.loopCount >= 0 else {
             throw CodingError.notEncoded(
                 .png,
                 "An animation needs at least one frame and a loop count that is not negative."
             )
         }
-        guard pictures.allSatisfy({ $0.width == first.width && $0.height == first.height }) else {
+        guard images.allSatisfy({ $0.width == first.width && $0.height == first.height }) else {
             throw CodingError.notEncoded(.png, "All frames of an animation must have the size of the first.")
         }
-        let hasAlpha = pictures.contains { $0.format.hasAlpha }
-        let isGray = pictures.allSatisfy { $0.format == .gray8 }
+        let hasAlpha = images.contains { $0.format.hasAlpha }
+        let isGray = images.allSatisfy { $0.format == .gray8 }
         let format: PixelFormat = hasAlpha ? .rgba8 : isGray ? .gray8 : .rgb8
-        return try pictures.map { try $0.converted(to: format) }
+        return try images.map { try $0.converted(to: format) }
     }
 
     // MARK: Areas
 
-    private static func whole(_ picture: PixelBuffer) -> PixelArea {
-        PixelArea(rows: 0..<picture.height, columns: 0..<picture.width)
+    private static func whole(_ image: PixelBuffer) -> PixelArea {
+        PixelArea(rows: 0..<image.height, columns: 0..<image.width)
     }
 
     /// Returns the smallest rectangle that contains all changes; one pixel if nothing changed.

@@ -173,17 +173,17 @@ struct EncodedPNG: EncodedImage {
     private var stillFormat: PixelFormat { self.chunks.pixelsOffset == nil ? .rgba8 : self.chunks.pixelFormat }
 
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
-        let picture = self.decodedByteCount(options: options)
+        let image = self.decodedByteCount(options: options)
         let still = self.stillByteCount
         let codec = self.chunks.animation.map { $0.drawingByteCount.saturatingAdded(to: still) } ?? still
         switch kind {
         case .rows where self.givesRows: return PNGDecompressor.rowsByteCount(for: self.chunks)
-        case .picture, .rows: return picture.saturatingAdded(to: self.isAnimated ? codec : still)
+        case .image, .rows: return image.saturatingAdded(to: self.isAnimated ? codec : still)
         // The frame that was shown last stays in memory.
-        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        case .frame: return image.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
         // The default image stays in memory while the requested frame is drawn.
         case .incremental where self.isAnimated:
-            return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+            return image.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
         case .incremental:
             // The rows that have arrived and their copy; strips and lines are inflated one by one.
             let lines = 3 * 8 * self.header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount

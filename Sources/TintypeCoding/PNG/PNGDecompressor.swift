@@ -129,9 +129,9 @@ struct PNGDecompressor {
             return try PixelBuffer(
                 layout,
                 fillingUnsafely: { pixels in
-                    var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
+                    var image = PNGImage(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
                     var none = UnsafeRawBufferPointer(start: nil, count: 0)
-                    while let line = try lines.next(&none) { picture.write(line) }
+                    while let line = try lines.next(&none) { image.write(line) }
                 }
             )
         }
@@ -211,12 +211,12 @@ struct PNGDecompressor {
         // Lines may be missing.
         if self.isLenient { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
         let lines = try PNGScanlines(self.layout, work: self.work)
-        var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
+        var image = PNGImage(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
         do {
             var hasEnded = false
             while let piece = try data.next() {
                 var input = piece
-                while let line = try lines.next(&input) { picture.write(line) }
+                while let line = try lines.next(&input) { image.write(line) }
                 if lines.isFinished, !hasEnded, !self.isLenient { hasEnded = try lines.hasEnded(&input) }
             }
             guard lines.isFinished, hasEnded || self.isLenient else { throw CodingError.truncated(.png) }

@@ -198,7 +198,7 @@ final class PNGCanvas {
     private let layout: PixelLayout
     private let passes: [PNGPass]
     private let memory: AlignedMemory
-    private var picture: PNGPicture
+    private var image: PNGImage
     /// Counts previews separately, so that they do not use up the budget of the image itself.
     ///
     /// It does not limit the number of previews.
@@ -212,7 +212,7 @@ final class PNGCanvas {
         let memory = try AlignedMemory(zeroedByteCount: layout.byteCount)
         self.layout = layout
         self.passes = header.layout.passes
-        self.picture = PNGPicture(
+        self.image = PNGImage(
             PNGSampleConverter(header, output: output),
             passes: self.passes,
             layout: layout,
@@ -225,7 +225,7 @@ final class PNGCanvas {
 
     /// Writes the pixels of a scanline.
     func write(_ line: PNGScanlines.Line) {
-        self.picture.write(line)
+        self.image.write(line)
         self.last = (line.pass, line.row)
     }
 

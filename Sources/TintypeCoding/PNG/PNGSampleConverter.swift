@@ -180,7 +180,7 @@ struct PNGSampleConverter {
 }
 
 /// The pixels of an image that is being decoded, to which each scanline is written at its place.
-struct PNGPicture {
+struct PNGImage {
     private let converter: PNGSampleConverter
     private let passes: [PNGPass]
     private let pixels: UnsafeMutableRawBufferPointer

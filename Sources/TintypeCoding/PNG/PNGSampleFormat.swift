@@ -12,10 +12,10 @@ struct PNGSampleFormat {
     let pixelFormat: PixelFormat
 
     /// Chooses the storage for images with one pixel format, which share a palette.
-    init(_ pictures: [PixelBuffer], format: PixelFormat) throws {
+    init(_ images: [PixelBuffer], format: PixelFormat) throws {
         self.pixelFormat = format
-        let palette = try Self.palette(of: pictures)
-        if let palette, format != .gray8, Self.isWorthwhile(palette, for: pictures, format) {
+        let palette = try Self.palette(of: images)
+        if let palette, format != .gray8, Self.isWorthwhile(palette, for: images, format) {
             self.palette = palette
             self.colorType = .palette
             self.bitDepth = [1, 2, 4].first { palette.colors.count <= 1 << $0 } ?? 8
@@ -85,17 +85,17 @@ struct PNGSampleFormat {
         }
     }
 
-    private static func palette(of pictures: [PixelBuffer]) throws -> ColorSet? {
+    private static func palette(of images: [PixelBuffer]) throws -> ColorSet? {
         var palette = ColorSet()
-        for picture in pictures {
-            guard try palette.insert(picture) else { return nil }
+        for image in images {
+            guard try palette.insert(image) else { return nil }
         }
         return palette
     }
 
     /// Returns whether the palette takes less than half of what it saves, because the saved bytes compress well.
-    private static func isWorthwhile(_ palette: ColorSet, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool {
-        let pixels = pictures.reduce(0) { $0 + $1.width * $1.height }
+    private static func isWorthwhile(_ palette: ColorSet, for images: [PixelBuffer], _ format: PixelFormat) -> Bool {
+        let pixels = images.reduce(0) { $0 + $1.width * $1.height }
         return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels
             * (format.channelCount - 1)
     }

@@ -28,8 +28,8 @@ struct WebPAnimationCompressor {
             guard (image.width, image.height) == (size.width, size.height) else {
                 throw CodingError.webpEncoding("all frames must have the size of the first")
             }
-            let picture = try WebPSourcePicture(image.pixels, isLossless: true)
-            try encoder.add(picture, milliseconds: frame.milliseconds, &config)
+            let source = try WebPSourceImage(image.pixels, isLossless: true)
+            try encoder.add(source, milliseconds: frame.milliseconds, &config)
         }
         return try WebPMetadata.add(self.options.metadata, to: try encoder.finish())
     }
@@ -60,8 +60,8 @@ final class WebPAnimationEncoder {
         WebPAnimEncoderDelete(self.encoder)
     }
 
-    func add(_ picture: borrowing WebPSourcePicture, milliseconds: Int, _ config: inout WebPConfig) throws {
-        let isAdded = picture.withPicture { WebPAnimEncoderAdd(self.encoder, $0, CInt(self.time), &config) != 0 }
+    func add(_ image: borrowing WebPSourceImage, milliseconds: Int, _ config: inout WebPConfig) throws {
+        let isAdded = image.withImage { WebPAnimEncoderAdd(self.encoder, $0, CInt(self.time), &config) != 0 }
         guard isAdded else { throw try self.failure() }
         self.time = try Self.sum(self.time, milliseconds)
     }

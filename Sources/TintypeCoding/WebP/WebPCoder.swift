@@ -57,7 +57,7 @@ struct EncodedWebP: EncodedImage {
     private let data: Data
     private let container: WebPContainer
     /// The still image, or the first frame.
-    private let first: WebPCodedPicture
+    private let first: WebPCodedImage
 
     /// Parses the chunks of `data`.
     ///
@@ -70,8 +70,8 @@ struct EncodedWebP: EncodedImage {
     ///
     /// - Throws: `CodingError` if it has no image.
     init(_ data: Data, _ container: WebPContainer) throws(CodingError) {
-        guard let header = container.header, let first = container.pictures.first else {
-            throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
+        guard let header = container.header, let first = container.images.first else {
+            throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no image")
         }
         self.header = header
         self.data = data
@@ -145,21 +145,21 @@ struct EncodedWebP: EncodedImage {
 
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
         var codec = self.container.codecByteCount
-        let pictures: Int
+        let images: Int
         switch kind {
-        case .picture:
-            pictures = 1
+        case .image:
+            images = 1
             if options.frame == 0 { codec = self.firstCodecByteCount }
         // Rows without detail take no bytes, so a whole lossy image may be decoded at once.
-        case .rows: pictures = self.first.isLossless ? 0 : 1
+        case .rows: images = self.first.isLossless ? 0 : 1
         // The frame that was shown last, and the next one.
-        case .frame: pictures = self.container.isAnimated ? 2 : 1
+        case .frame: images = self.container.isAnimated ? 2 : 1
         // The rows that have arrived, and their copy.
         case .incremental:
-            pictures = 2
+            images = 2
             codec = self.firstCodecByteCount
         }
-        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures).saturatingAdded(to: codec)
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: images).saturatingAdded(to: codec)
     }
 
     /// The memory in bytes that the codec needs for the still image, or the first frame.
@@ -171,7 +171,7 @@ struct EncodedWebP: EncodedImage {
 extension WebPContainer {
     /// The header of the file, or `nil` until enough bytes have arrived.
     var header: ImageHeader? {
-        guard let size = self.size, let first = self.pictures.first else { return nil }
+        guard let size = self.size, let first = self.images.first else { return nil }
         var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
         header.orientation = self.orientation
         header.colorProfile = self.colorProfile
@@ -184,6 +184,6 @@ extension WebPContainer {
     func error(byteCount: Int) -> CodingError? {
         if let damage = self.damage { return .corrupt(.webp, damage) }
         guard self.isComplete(byteCount) else { return .truncated(.webp) }
-        return self.pictures.isEmpty ? .corrupt(.webp, "it holds no picture") : nil
+        return self.images.isEmpty ? .corrupt(.webp, "it holds no image") : nil
     }
 }

@@ -8,14 +8,14 @@ struct WebPCompressor {
 
     /// Encodes upright pixels.
     func compress(_ pixels: PixelBuffer) throws -> Data {
-        let picture = try WebPSourcePicture(pixels, isLossless: self.options.compression.isLossless)
-        return try self.options.smallestWebP { try self.compress(picture, quality: $0) }
+        let image = try WebPSourceImage(pixels, isLossless: self.options.compression.isLossless)
+        return try self.options.smallestWebP { try self.compress(image, quality: $0) }
     }
 
-    private func compress(_ picture: borrowing WebPSourcePicture, quality: Int) throws -> Data {
+    private func compress(_ image: borrowing WebPSourceImage, quality: Int) throws -> Data {
         try Task.checkCancellation()
         var config = try self.options.webpConfig(quality: quality)
-        return try WebPMetadata.add(self.options.metadata, to: try picture.encode(&config))
+        return try WebPMetadata.add(self.options.metadata, to: try image.encode(&config))
     }
 }
 
@@ -67,7 +67,7 @@ extension EncodeOptions.Compression {
 extension CodingError {
     /// Returns the error for an image that could not be written.
     static func webpEncoding(_ reason: String) -> CodingError {
-        .notEncoded(.webp, "The picture can't be written as WebP: \(reason).")
+        .notEncoded(.webp, "The image can't be written as WebP: \(reason).")
     }
 }
 
@@ -124,9 +124,9 @@ struct WebPMemory {
 }
 
 /// One image in the form of libwebp's encoder, which is freed with the value.
-struct WebPSourcePicture: ~Copyable {
+struct WebPSourceImage: ~Copyable {
     /// On the heap, because the encoder writes to it.
-    private let picture: UnsafeMutablePointer<WebPPicture>
+    private let image: UnsafeMutablePointer<WebPPicture>
     /// The pixels to convert between two checks for cancellation: about a millisecond.
     private static let pixelsAtOnce = 1 << 18
 
@@ -137,63 +137,63 @@ struct WebPSourcePicture: ~Copyable {
         guard max(pixels.width, pixels.height) <= WEBP_MAX_DIMENSION else {
             throw CodingError.webpEncoding("a side may have at most \(WEBP_MAX_DIMENSION) pixels")
         }
-        var picture = try Self.picture(width: pixels.width, height: pixels.height, isLossless: isLossless)
-        picture.colorspace = pixels.format.hasAlpha ? WEBP_YUV420A : WEBP_YUV420
-        picture.progress_hook = { _, _ in Task.isCancelled ? 0 : 1 }
+        var image = try Self.image(width: pixels.width, height: pixels.height, isLossless: isLossless)
+        image.colorspace = pixels.format.hasAlpha ? WEBP_YUV420A : WEBP_YUV420
+        image.progress_hook = { _, _ in Task.isCancelled ? 0 : 1 }
         do {
-            guard WebPPictureAlloc(&picture) != 0 else { throw CodingError.outOfMemory(.webp) }
+            guard WebPPictureAlloc(&image) != 0 else { throw CodingError.outOfMemory(.webp) }
             // An even number, because two rows share their colours.
             let rowsAtOnce = max(2, Self.pixelsAtOnce / pixels.width / 2 * 2)
             for top in stride(from: 0, to: pixels.height, by: rowsAtOnce) {
                 try Task.checkCancellation()
-                try Self.fill(&picture, rows: top..<min(top + rowsAtOnce, pixels.height), of: pixels)
+                try Self.fill(&image, rows: top..<min(top + rowsAtOnce, pixels.height), of: pixels)
             }
         } catch {
-            WebPPictureFree(&picture)
+            WebPPictureFree(&image)
             throw error
         }
-        self.picture = .allocate(capacity: 1)
-        self.picture.initialize(to: picture)
+        self.image = .allocate(capacity: 1)
+        self.image.initialize(to: image)
     }
 
     deinit {
-        WebPPictureFree(self.picture)
-        self.picture.deallocate()
+        WebPPictureFree(self.image)
+        self.image.deallocate()
     }
 
     /// Returns an image without pixels.
-    private static func picture(width: Int, height: Int, isLossless: Bool) throws(CodingError) -> WebPPicture {
-        var picture = WebPPicture()
-        guard WebPPictureInit(&picture) != 0 else { throw .webpEncoding("libwebp has another version") }
-        picture.width = CInt(width)
-        picture.height = CInt(height)
-        picture.use_argb = isLossless ? 1 : 0
-        return picture
+    private static func image(width: Int, height: Int, isLossless: Bool) throws(CodingError) -> WebPPicture {
+        var image = WebPPicture()
+        guard WebPPictureInit(&image) != 0 else { throw .webpEncoding("libwebp has another version") }
+        image.width = CInt(width)
+        image.height = CInt(height)
+        image.use_argb = isLossless ? 1 : 0
+        return image
     }
 
     /// Converts some rows of `pixels` through an image of their own, because libwebp converts a whole image in one
     /// call.
-    private static func fill(_ picture: inout WebPPicture, rows: Range<Int>, of pixels: PixelBuffer) throws {
-        var strip = try Self.picture(width: pixels.width, height: rows.count, isLossless: picture.use_argb != 0)
+    private static func fill(_ image: inout WebPPicture, rows: Range<Int>, of pixels: PixelBuffer) throws {
+        var strip = try Self.image(width: pixels.width, height: rows.count, isLossless: image.use_argb != 0)
         defer { WebPPictureFree(&strip) }
         guard Self.convert(rows, of: pixels, to: &strip) else { throw CodingError.outOfMemory(.webp) }
         let colorRows = (rows.count + 1) / 2
         Self.copy(
             strip.argb,
             strip.argb_stride,
-            to: picture.argb,
-            picture.argb_stride,
+            to: image.argb,
+            image.argb_stride,
             from: rows.lowerBound,
             rows.count
         )
-        Self.copy(strip.y, strip.y_stride, to: picture.y, picture.y_stride, from: rows.lowerBound, rows.count)
-        Self.copy(strip.u, strip.uv_stride, to: picture.u, picture.uv_stride, from: rows.lowerBound / 2, colorRows)
-        Self.copy(strip.v, strip.uv_stride, to: picture.v, picture.uv_stride, from: rows.lowerBound / 2, colorRows)
+        Self.copy(strip.y, strip.y_stride, to: image.y, image.y_stride, from: rows.lowerBound, rows.count)
+        Self.copy(strip.u, strip.uv_stride, to: image.u, image.uv_stride, from: rows.lowerBound / 2, colorRows)
+        Self.copy(strip.v, strip.uv_stride, to: image.v, image.uv_stride, from: rows.lowerBound / 2, colorRows)
         if strip.a != nil {
-            Self.copy(strip.a, strip.a_stride, to: picture.a, picture.a_stride, from: rows.lowerBound, rows.count)
-        } else if let alpha = picture.a {
+            Self.copy(strip.a, strip.a_stride, to: image.a, image.a_stride, from: rows.lowerBound, rows.count)
+        } else if let alpha = image.a {
             // libwebp makes no alpha plane for opaque rows.
-            let stride = Int(picture.a_stride)
+            let stride = Int(image.a_stride)
             (alpha + rows.lowerBound * stride).update(repeating: 255, count: rows.count * stride)
         }
     }
@@ -243,9 +243,9 @@ struct WebPSourcePicture: ~Copyable {
         var writer = WebPMemoryWriter()
         WebPMemoryWriterInit(&writer)
         let isEncoded = withUnsafeMutablePointer(to: &writer) { writer in
-            self.picture.pointee.writer = WebPMemoryWrite
-            self.picture.pointee.custom_ptr = UnsafeMutableRawPointer(writer)
-            return WebPEncode(&config, self.picture) != 0
+            self.image.pointee.writer = WebPMemoryWrite
+            self.image.pointee.custom_ptr = UnsafeMutableRawPointer(writer)
+            return WebPEncode(&config, self.image) != 0
         }
         guard isEncoded, let bytes = writer.mem else {
             WebPMemoryWriterClear(&writer)
@@ -256,16 +256,15 @@ struct WebPSourcePicture: ~Copyable {
     }
 
     /// Lends the image to the animation encoder.
-    borrowing func withPicture<Result>(_ body: (UnsafeMutablePointer<WebPPicture>) throws -> Result) rethrows -> Result
-    {
-        try body(self.picture)
+    borrowing func withImage<Result>(_ body: (UnsafeMutablePointer<WebPPicture>) throws -> Result) rethrows -> Result {
+        try body(self.image)
     }
 
     /// The error for libwebp's last failure.
     private var error: CodingError {
-        self.picture.pointee.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
+        self.image.pointee.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
             ? .outOfMemory(.webp)
-            : .webpEncoding("libwebp gave error \(self.picture.pointee.error_code.rawValue)")
+            : .webpEncoding("libwebp gave error \(self.image.pointee.error_code.rawValue)")
     }
 }
 

@@ -20,7 +20,7 @@ struct WebPContainer {
     /// The loop count and the durations of the frames.
     private(set) var timing = AnimationTiming()
     /// The still image, or the frames; the end of the last one may be missing.
-    private(set) var pictures: [WebPCodedPicture] = []
+    private(set) var images: [WebPCodedImage] = []
     private(set) var orientation = Orientation.up
     private(set) var colorProfile: Data?
     /// The broken rule of the format, or `nil`; nothing behind that place is read.
@@ -62,7 +62,7 @@ struct WebPContainer {
 
     /// The size of the whole image, once it is known.
     var size: PixelSize? {
-        guard let first = self.pictures.first else { return nil }
+        guard let first = self.images.first else { return nil }
         return self.canvas ?? PixelSize(width: first.frame.width, height: first.frame.height)
     }
 
@@ -78,7 +78,7 @@ struct WebPContainer {
             try work.count(Self.unitsPerChunk)
             guard chunk.body.upperBound <= end else {
                 // Viewers ignore data behind the image of a simple file.
-                if self.canvas != nil || self.pictures.isEmpty { self.damage = "a chunk is longer than the file" }
+                if self.canvas != nil || self.images.isEmpty { self.damage = "a chunk is longer than the file" }
                 return
             }
             guard try self.read(chunk, known) else { return }
@@ -102,8 +102,8 @@ struct WebPContainer {
     /// Returns `false` if it must wait for more bytes.
     private mutating func read(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         let isFirst = chunk.start == 12
-        if isFirst, !chunk.isPicture, chunk.name != WebPChunk.Name.extended {
-            self.damage = "it does not begin with a picture"
+        if isFirst, !chunk.isImage, chunk.name != WebPChunk.Name.extended {
+            self.damage = "it does not begin with an image"
             return true
         }
         switch chunk.name {
@@ -176,20 +176,20 @@ struct WebPContainer {
 
     private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard !self.isAnimated else {
-            self.damage = "it has a still picture and says that it is an animation"
+            self.damage = "it has a still image and says that it is an animation"
             return true
         }
-        if !self.isLastOpen, !self.pictures.isEmpty {
-            if self.canvas != nil { self.damage = "it has two pictures" }
+        if !self.isLastOpen, !self.images.isEmpty {
+            if self.canvas != nil { self.damage = "it has two images" }
             return true
         }
         let alpha = self.canvas == nil ? nil : self.alpha
-        guard let picture = self.picture(chunk, alpha: alpha, bytes) else { return self.damage != nil }
-        if let canvas, (canvas.width, canvas.height) != (picture.frame.width, picture.frame.height) {
-            self.damage = "the picture has another size than its canvas"
+        guard let image = self.image(chunk, alpha: alpha, bytes) else { return self.damage != nil }
+        if let canvas, (canvas.width, canvas.height) != (image.frame.width, image.frame.height) {
+            self.damage = "the image has another size than its canvas"
             return true
         }
-        return try self.append(picture)
+        return try self.append(image)
     }
 
     private mutating func readFrame(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
@@ -203,26 +203,26 @@ struct WebPContainer {
         var alpha: WebPChunk?
         if next.name == WebPChunk.Name.alpha {
             alpha = next
-            guard let picture = self.inner(at: next.next, of: chunk, bytes) else { return self.damage != nil }
-            next = picture
+            guard let image = self.inner(at: next.next, of: chunk, bytes) else { return self.damage != nil }
+            next = image
         }
-        guard next.isPicture else {
-            self.damage = "a frame has no picture"
+        guard next.isImage else {
+            self.damage = "a frame has no image"
             return true
         }
-        guard var picture = self.picture(next, alpha: alpha, bytes) else { return self.damage != nil }
+        guard var image = self.image(next, alpha: alpha, bytes) else { return self.damage != nil }
         let flags = bytes[body + 15]
-        picture.frame.left = bytes.uint24(at: body) * 2
-        picture.frame.top = bytes.uint24(at: body + 3) * 2
-        picture.frame.disposal = flags & 1 == 0 ? .keep : .background
-        picture.frame.blend = flags & 2 == 0 ? .over : .source
-        picture.milliseconds = bytes.uint24(at: body + 12)
+        image.frame.left = bytes.uint24(at: body) * 2
+        image.frame.top = bytes.uint24(at: body + 3) * 2
+        image.frame.disposal = flags & 1 == 0 ? .keep : .background
+        image.frame.blend = flags & 2 == 0 ? .over : .source
+        image.milliseconds = bytes.uint24(at: body + 12)
         let size = PixelSize(width: bytes.uint24(at: body + 6) + 1, height: bytes.uint24(at: body + 9) + 1)
-        guard self.fits(picture.frame, size) else {
+        guard self.fits(image.frame, size) else {
             self.damage = "a frame does not lie on the canvas, or has another size than it says"
             return true
         }
-        return try self.append(picture)
+        return try self.append(image)
     }
 
     private func fits(_ frame: AnimationFrame, _ size: PixelSize) -> Bool {
@@ -233,30 +233,30 @@ struct WebPContainer {
     /// Returns a chunk inside a frame's chunk; `nil` if it has not arrived yet, or breaks the format.
     private mutating func inner(at offset: Int, of outer: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> WebPChunk? {
         guard offset + WebPChunk.headByteCount <= outer.body.upperBound else {
-            self.damage = "a frame has no picture"
+            self.damage = "a frame has no image"
             return nil
         }
         guard let chunk = WebPChunk(bytes, at: offset) else { return nil }
         guard chunk.body.upperBound <= outer.body.upperBound else {
-            self.damage = "a frame's picture is longer than the frame"
+            self.damage = "a frame's image is longer than the frame"
             return nil
         }
         return chunk
     }
 
     /// Returns the image in a VP8 or VP8L chunk; `nil` if its header has not arrived yet, or breaks the format.
-    private mutating func picture(
+    private mutating func image(
         _ chunk: WebPChunk,
         alpha: WebPChunk?,
         _ bytes: UnsafeRawBufferPointer
-    ) -> WebPCodedPicture? {
+    ) -> WebPCodedImage? {
         let end = min(chunk.body.upperBound, bytes.count)
         var features = WebPBitstreamFeatures()
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let status = WebPGetFeatures(start.map { $0 + chunk.start }, end - chunk.start, &features)
         guard status == VP8_STATUS_OK, features.width > 0, features.height > 0 else {
             if status != VP8_STATUS_NOT_ENOUGH_DATA || end == chunk.body.upperBound {
-                self.damage = "its bit stream begins with no picture"
+                self.damage = "its bit stream begins with no image"
             }
             return nil
         }
@@ -265,7 +265,7 @@ struct WebPContainer {
         let prelude = isLossless ? 0 : 10 + (bytes.uint24(at: chunk.body.lowerBound) >> 5)
         let first = isLossless ? chunk.start : alpha?.start ?? chunk.start
         let size = PixelSize(width: Int(features.width), height: Int(features.height))
-        var result = WebPCodedPicture(
+        var result = WebPCodedImage(
             frame: AnimationFrame(
                 left: 0,
                 top: 0,
@@ -293,13 +293,13 @@ struct WebPContainer {
     /// Appends an image, or updates the last one with its newly arrived bytes.
     ///
     /// Returns `false` while its end is missing.
-    private mutating func append(_ picture: WebPCodedPicture) throws(CodingError) -> Bool {
+    private mutating func append(_ image: WebPCodedImage) throws(CodingError) -> Bool {
         if self.isLastOpen {
-            self.pictures[self.pictures.count - 1] = picture
+            self.images[self.images.count - 1] = image
         } else {
-            let count = self.pictures.count + 1
+            let count = self.images.count + 1
             if count == 1 {
-                let size = self.canvas ?? PixelSize(width: picture.frame.width, height: picture.frame.height)
+                let size = self.canvas ?? PixelSize(width: image.frame.width, height: image.frame.height)
                 try self.limits.check(ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height))
             }
             let canvasPixelCount = self.isAnimated ? self.canvas.map { $0.width * $0.height } ?? 0 : 0
@@ -308,15 +308,15 @@ struct WebPContainer {
                 animationPixels: canvasPixelCount.saturatingMultiplied(by: count),
                 format: .webp
             )
-            self.pictures.append(picture)
-            let own = self.isAnimated ? picture.frameByteCount(isFirst: count == 1) : 0
-            self.codecByteCount = max(self.codecByteCount, picture.codecByteCount.saturatingAdded(to: own))
+            self.images.append(image)
+            let own = self.isAnimated ? image.frameByteCount(isFirst: count == 1) : 0
+            self.codecByteCount = max(self.codecByteCount, image.codecByteCount.saturatingAdded(to: own))
             if let canvas, self.isAnimated {
-                self.timing.appendFrame(milliseconds: picture.milliseconds)
-                self.transparency.draw(picture.frame, canvas: canvas)
+                self.timing.appendFrame(milliseconds: image.milliseconds)
+                self.transparency.draw(image.frame, canvas: canvas)
             }
         }
-        self.isLastOpen = picture.bytes.upperBound < picture.end
+        self.isLastOpen = image.bytes.upperBound < image.end
         return !self.isLastOpen
     }
 }
@@ -364,7 +364,7 @@ struct WebPChunk {
     var next: Int { self.body.upperBound + self.body.count % 2 }
 
     /// Whether the chunk is VP8 or VP8L.
-    var isPicture: Bool { self.name == Name.lossy || self.name == Name.lossless }
+    var isImage: Bool { self.name == Name.lossy || self.name == Name.lossless }
 }
 
 extension UnsafeRawBufferPointer {
@@ -380,7 +380,7 @@ extension UnsafeRawBufferPointer {
 }
 
 /// One coded image of a WebP: a still image, or a frame of an animation.
-struct WebPCodedPicture {
+struct WebPCodedImage {
     /// The position and drawing of the image on the canvas; a still image covers its canvas.
     var frame: AnimationFrame
     /// How long a frame is shown in milliseconds, as stored.
@@ -407,7 +407,7 @@ struct WebPCodedPicture {
         // lossy ones it holds some rows; their alpha is a lossless image of its own, and a plane of bytes.
         let pixels = self.frame.width * self.frame.height
         if self.isLossless { return self.losslessByteCount }
-        let rows = self.frame.width * (WebPPictureDecoder.isInSteps(self) ? 260 : 150)
+        let rows = self.frame.width * (WebPImageDecoder.isInSteps(self) ? 260 : 150)
         return rows + (self.frame.hasAlpha ? pixels * 5 : 0)
     }
 

@@ -3,21 +3,21 @@ import TintypeImage
 
 /// One image of a file whose bytes are lent, and how to decode it.
 struct WebPSource {
-    let picture: WebPCodedPicture
+    let image: WebPCodedImage
     /// The bytes of the file.
     let bytes: UnsafeRawBufferPointer
     let allowsTruncated: Bool
     let work: DecodeWork
 
-    init(_ picture: WebPCodedPicture, of bytes: UnsafeRawBufferPointer, allowsTruncated: Bool, work: DecodeWork) {
-        self.picture = picture
+    init(_ image: WebPCodedImage, of bytes: UnsafeRawBufferPointer, allowsTruncated: Bool, work: DecodeWork) {
+        self.image = image
         self.bytes = bytes
         self.allowsTruncated = allowsTruncated
         self.work = work
     }
 
     /// The bytes of the image.
-    var codedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.bytes[self.picture.bytes]) }
+    var codedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.bytes[self.image.bytes]) }
 }
 
 /// Decodes complete coded images.
@@ -41,15 +41,15 @@ enum WebPDecompressor {
     /// If truncation is allowed, the missing part of an image is not written.
     static func decompress(_ source: WebPSource, to target: WebPTarget) throws {
         try Task.checkCancellation()
-        let rows = try self.rows(of: source.picture, to: target)
+        let rows = try self.rows(of: source.image, to: target)
         let status = try rows.advance(through: source.codedBytes, work: source.work)
         let allowsTruncated = source.allowsTruncated
         try self.check(status, rowCount: rows.rowCount, height: target.height, allowsTruncated: allowsTruncated)
     }
 
     /// Returns a writer of the rows of an image to `target`, which must outlive the writer.
-    static func rows(of picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) -> any WebPRows {
-        picture.isLossless ? LosslessRows(picture, to: target) : try LossyRows(picture, to: target)
+    static func rows(of image: WebPCodedImage, to target: WebPTarget) throws(CodingError) -> any WebPRows {
+        image.isLossless ? LosslessRows(image, to: target) : try LossyRows(image, to: target)
     }
 
     /// Throws unless the image is complete, or is decoded as far as possible and truncation is allowed.
@@ -79,11 +79,11 @@ private final class LossyRows: WebPRows {
     /// The bytes to decode between two checks of the budget: some milliseconds.
     private static let step = 128 << 10
 
-    private let decoder: WebPPictureDecoder
+    private let decoder: WebPImageDecoder
     private var end = 0
 
-    init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
-        self.decoder = try WebPPictureDecoder(picture, to: target)
+    init(_ image: WebPCodedImage, to target: WebPTarget) throws(CodingError) {
+        self.decoder = try WebPImageDecoder(image, to: target)
     }
 
     var rowCount: Int { self.decoder.rowCount }
@@ -105,9 +105,9 @@ private final class LosslessRows: WebPRows {
     private let isOpaque: Bool
     private var decoder: VP8LDecoder
 
-    init(_ picture: WebPCodedPicture, to target: WebPTarget) {
+    init(_ image: WebPCodedImage, to target: WebPTarget) {
         self.target = target
-        self.isOpaque = !picture.frame.hasAlpha
+        self.isOpaque = !image.frame.hasAlpha
         self.decoder = VP8LDecoder(width: target.width, height: target.height)
     }
 

@@ -5,15 +5,15 @@ import TintypeImage
 final class WebPFrameReader: CanvasFrameReader {
     let canvas: PixelSize
     let frames: [AnimationFrame]
-    private let pictures: [WebPCodedPicture]
+    private let images: [WebPCodedImage]
     private let data: Data
     private let options: DecodeOptions
 
     init(_ data: Data, _ container: WebPContainer, canvas: PixelSize, options: DecodeOptions) {
         self.data = data
         self.canvas = canvas
-        self.pictures = container.pictures
-        var frames = container.pictures.map(\.frame)
+        self.images = container.images
+        var frames = container.images.map(\.frame)
         // On an empty canvas both ways to blend look the same. Like libwebp, use the one that keeps hidden colours.
         if !frames.isEmpty { frames[0].blend = .source }
         self.frames = frames
@@ -28,22 +28,22 @@ final class WebPFrameReader: CanvasFrameReader {
     }
 
     func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
-        let picture = self.pictures[index]
-        let layout = try PixelLayout(format: .rgba8, width: picture.frame.width, height: picture.frame.height)
+        let image = self.images[index]
+        let layout = try PixelLayout(format: .rgba8, width: image.frame.width, height: image.frame.height)
         return try self.data.withUnsafeBytes { bytes in
             let allowsTruncated = self.options.allowsTruncated
-            let source = WebPSource(picture, of: bytes, allowsTruncated: allowsTruncated, work: work)
+            let source = WebPSource(image, of: bytes, allowsTruncated: allowsTruncated, work: work)
             return try WebPDecompressor.decompress(source, layout: layout)
         }
     }
 
     func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool {
-        let picture = self.pictures[index]
+        let image = self.images[index]
         // The missing part of a damaged frame would not replace the canvas.
-        guard index == 0 || picture.isDrawnDirectly, !self.options.allowsTruncated else { return false }
+        guard index == 0 || image.isDrawnDirectly, !self.options.allowsTruncated else { return false }
         try self.data.withUnsafeBytes { bytes in
-            let source = WebPSource(picture, of: bytes, allowsTruncated: false, work: work)
-            try WebPDecompressor.decompress(source, to: WebPTarget(canvas, frame: picture.frame))
+            let source = WebPSource(image, of: bytes, allowsTruncated: false, work: work)
+            try WebPDecompressor.decompress(source, to: WebPTarget(canvas, frame: image.frame))
         }
         return true
     }

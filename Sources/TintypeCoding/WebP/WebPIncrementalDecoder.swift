@@ -33,7 +33,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
         self.data.append(bytes)
         try self.options.limits.check(self.data)
         try self.data.withUnsafeBytes { try self.container.scan($0, work: self.work) }
-        guard let first = self.container.pictures.first, let size = self.container.size else {
+        guard let first = self.container.images.first, let size = self.container.size else {
             if let damage = self.container.damage { throw CodingError.corrupt(.webp, damage) }
             return
         }
@@ -99,34 +99,34 @@ final class WebPGrowingCanvas {
     /// Allocates the memory for an image.
     ///
     /// - Parameters:
-    ///   - picture: The still image or the frame.
+    ///   - image: The still image or the frame.
     ///   - canvas: The size of an animation's canvas; `nil` for a still image.
     ///   - sufficientSize: The size to which a still image may be scaled down.
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
-    init(_ picture: WebPCodedPicture, canvas: PixelSize?, sufficientSize: PixelSize?) throws {
-        let stored = PixelSize(width: picture.frame.width, height: picture.frame.height)
+    init(_ image: WebPCodedImage, canvas: PixelSize?, sufficientSize: PixelSize?) throws {
+        let stored = PixelSize(width: image.frame.width, height: image.frame.height)
         if let canvas {
             self.layout = try PixelLayout(format: .rgba8, width: canvas.width, height: canvas.height)
             self.rowLayout = try PixelLayout(format: .rgba8, width: stored.width, height: stored.height)
         } else {
-            self.layout = try picture.layout(sufficientSize: sufficientSize)
+            self.layout = try image.layout(sufficientSize: sufficientSize)
             self.rowLayout = self.layout
         }
         let rows = try AlignedMemory(zeroedByteCount: self.rowLayout.byteCount)
         guard let target = WebPTarget(rows.bytes, layout: self.rowLayout) else { throw CodingError.outOfMemory(.webp) }
-        self.decoder = try WebPDecompressor.rows(of: picture, to: target)
+        self.decoder = try WebPDecompressor.rows(of: image, to: target)
         self.rows = rows
-        self.frame = picture.frame
-        self.isLossless = picture.isLossless
+        self.frame = image.frame
+        self.isLossless = image.isLossless
     }
 
     /// Decodes as far as `bytes` go, which are the bytes of the image from its first one.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
-    func update(_ bytes: UnsafeRawBufferPointer, of picture: WebPCodedPicture, work: DecodeWork) throws {
+    func update(_ bytes: UnsafeRawBufferPointer, of image: WebPCodedImage, work: DecodeWork) throws {
         guard self.status == VP8_STATUS_SUSPENDED, bytes.count > self.seenByteCount else { return }
         // The header of a lossless image is read from its start until all of it has arrived.
-        let isWaiting = self.isLossless && self.rowCount == 0 && picture.bytes.upperBound < picture.end
+        let isWaiting = self.isLossless && self.rowCount == 0 && image.bytes.upperBound < image.end
         if isWaiting, bytes.count < 2 * self.seenByteCount { return }
         defer { self.rowCount = self.decoder.rowCount }
         self.status = try self.decoder.advance(through: bytes, work: work)

@@ -15,7 +15,7 @@ final class WebPRowSource: RowSource {
     private let bytes: UnsafeRawBufferPointer
     private let allowsTruncated: Bool
     // Declared before the window so that it is freed first: it writes to the window.
-    private let decoder: WebPPictureDecoder
+    private let decoder: WebPImageDecoder
     private var window: WebPRowWindow
     private let work: DecodeWork
     /// The number of bytes that the decoder has seen, and the number of new ones that it sees next.
@@ -30,14 +30,14 @@ final class WebPRowSource: RowSource {
         guard let window = WebPRowWindow(byteCount: layout.byteCount),
             let target = WebPTarget(window.bytes, layout: layout)
         else { return nil }
-        self.decoder = try WebPPictureDecoder(source.picture, to: target)
+        self.decoder = try WebPImageDecoder(source.image, to: target)
         self.window = window
         self.work = source.work
         self.layout = layout
         self.bytes = source.codedBytes
         self.allowsTruncated = source.allowsTruncated
         // The first bytes of a lossy image yield no rows, but the next one may yield many.
-        self.end = source.picture.preludeByteCount
+        self.end = source.image.preludeByteCount
         self.step = 64
     }
 
@@ -134,8 +134,8 @@ final class VP8LRowSource: RowSource {
 
     init(_ source: WebPSource, layout: PixelLayout) {
         self.layout = layout
-        self.stream = source.picture.losslessStream(of: source.bytes)
-        self.isOpaque = !source.picture.frame.hasAlpha
+        self.stream = source.image.losslessStream(of: source.bytes)
+        self.isOpaque = !source.image.frame.hasAlpha
         self.allowsTruncated = source.allowsTruncated
         self.work = source.work
         self.decoder = VP8LDecoder(width: layout.width, height: layout.height)

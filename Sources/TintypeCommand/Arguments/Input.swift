@@ -29,7 +29,7 @@ struct Input: Sendable {
     init(argument: Argument) throws(UsageError) {
         guard !argument.bytes.isEmpty else { throw UsageError("an input is empty; name a URL or a path") }
         guard argument.text != "-" else {
-            throw UsageError("pictures are not read from standard input; name a URL or a path")
+            throw UsageError("images are not read from standard input; name a URL or a path")
         }
         self.init(argument)
         if !self.isURL, Self.namesPort(self.text), self.path.withPath({ access($0, F_OK) }) != 0 {
@@ -93,7 +93,7 @@ struct Input: Sendable {
         var name = String(safe)
         // Linux allows 255 bytes; a number and an extension follow.
         while name.utf8.count > 200 { name.removeLast() }
-        return name.isEmpty || name == "." || name == ".." ? "picture" : name
+        return name.isEmpty || name == "." || name == ".." ? "image" : name
     }
 
     private var lastName: String {

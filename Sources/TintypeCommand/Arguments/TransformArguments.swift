@@ -21,11 +21,11 @@ struct TransformArguments {
     ]
 
     static let help = """
-          --resize GEOMETRY     WxH, Wx (or W), xH or N%: bring the picture to a size. Only WxH!, N% over
+          --resize GEOMETRY     WxH, Wx (or W), xH or N%: bring the image to a size. Only WxH!, N% over
                                 100 and --enlarge enlarge. WxH^ covers the box and cuts nothing, WxH!
                                 is exactly that size, WxH> is as without it
           --mode MODE           how the box of --resize is met: fit within it (default), fill it and
-                                cut what is outside, fillDown (the same, a small picture only cut),
+                                cut what is outside, fillDown (the same, a small image only cut),
                                 cover it and cut nothing, or stretch
           --enlarge             let --resize enlarge
           --filter FILTER       lanczos3 (default), lanczos2, bicubic, mitchell, bilinear, box or nearest
@@ -42,7 +42,7 @@ struct TransformArguments {
           --rotate DEGREES      turn clockwise; other than quarter turns on a larger canvas
           --flip DIRECTION      horizontal, vertical or both
           --pad N[,N,N,N]       add pixels to all sides, or to the top, right, bottom and left
-          --extend WxH          lay the picture on a canvas of that size, by gravity
+          --extend WxH          lay the image on a canvas of that size, by gravity
           --blur SIGMA          blur with a Gaussian
           --sharpen SIGMA       sharpen by an unsharp mask
           --pixelate N          make blocks of N pixels
@@ -52,8 +52,8 @@ struct TransformArguments {
           --tint COLOR          give all that is drawn this colour
           --round RADIUS        round the corners
           --circle              cut out the largest circle
-          --flatten             lay the picture over the background, so that it has no transparency
-          --overlay FILE        draw another picture on it, by gravity; a pipeline also has opacity,
+          --flatten             lay the image over the background, so that it has no transparency
+          --overlay FILE        draw another image on it, by gravity; a pipeline also has opacity,
                                 offset, scale and tiles
           --pipeline FILE       transforms that FILE describes in JSON, such as
                                 [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]; what overlays
@@ -147,7 +147,7 @@ struct TransformArguments {
         case "--round": [.roundCorners(RoundCorners(radius: try Self.number(option, text, atLeast: 0)))]
         case "--circle": [.circle()]
         case "--flatten": [.flatten(self.color ?? .white)]
-        case "--overlay": [.overlay(Overlay(try Self.picture(Argument(text)), placement: .single(self.gravity)))]
+        case "--overlay": [.overlay(Overlay(try Self.image(Argument(text)), placement: .single(self.gravity)))]
         default: try self.pipeline(in: text)
         }
     }
@@ -301,7 +301,7 @@ struct TransformArguments {
 
     // MARK: Files
 
-    private static func picture(_ path: Argument) throws(UsageError) -> Image {
+    private static func image(_ path: Argument) throws(UsageError) -> Image {
         let limits = DecodingLimits()
         let bytes = try self.bytes(of: path, to: "drawn", atMost: limits.maximumEncodedBytes)
         do {
@@ -333,7 +333,7 @@ struct TransformArguments {
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "./"
         decoder.userInfo =
             Overlay.Resolver { source in
-                try Self.picture(Argument(source.hasPrefix("/") ? source : folder + source))
+                try Self.image(Argument(source.hasPrefix("/") ? source : folder + source))
             }
             .userInfo
         do {

@@ -32,7 +32,7 @@ struct DecodeCommand: Subcommand {
         let input = try Input(argument: arguments.requireOperand("path"))
         self.path = input.text
         guard input.url.isFileURL else {
-            throw UsageError("decode reads files; load the picture first: tintype load URL -o FILE")
+            throw UsageError("decode reads files; load the image first: tintype load URL -o FILE")
         }
         self.url = input.url
         guard let target = arguments.file("--raw") else { throw UsageError("--raw FILE is missing; see --help") }

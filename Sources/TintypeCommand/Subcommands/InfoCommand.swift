@@ -4,11 +4,11 @@ import Tintype
 /// `tintype info`: says what images are, without decoding them.
 struct InfoCommand: Subcommand {
     static let name = "info"
-    static let summary = "say what pictures are, without decoding them"
+    static let summary = "say what images are, without decoding them"
     static let flags: Set = ["--json"]
     static let values: Set<String> = []
     static let help = """
-        Says what pictures are: format, size, orientation, frames, colour profile; and how they were
+        Says what images are: format, size, orientation, frames, colour profile; and how they were
         taken: camera, date, position, pixels an inch.
 
         Usage: tintype info <url|path>... [--json]
@@ -52,7 +52,7 @@ struct InfoCommand: Subcommand {
                 succeeded = false
                 continue
             }
-            let info = PictureInfo(path: input.text, header: decoder.header, metadata: metadata)
+            let info = ImageInfo(path: input.text, header: decoder.header, metadata: metadata)
             if self.writesJSON {
                 try JSONLine.print(info)
             } else {
@@ -64,7 +64,7 @@ struct InfoCommand: Subcommand {
 }
 
 /// What is known of an image from its header, as it is reported.
-private struct PictureInfo: Encodable {
+private struct ImageInfo: Encodable {
     private enum CodingKeys: String, CodingKey {
         case path, format, width, height, pixelWidth, pixelHeight, orientation, frames, loopCount, durations, hasAlpha
         case bitDepth, colorProfile, cameraMake, cameraModel, lensModel, dateTaken, position, density

@@ -4,7 +4,7 @@ import Tintype
 /// `tintype load`: loads images and, if asked, writes them to files.
 struct LoadCommand: Subcommand {
     static let name = "load"
-    static let summary = "load pictures, and write them to files"
+    static let summary = "load images, and write them to files"
     static let flags = TransformArguments.flags.union([
         "--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata", "--still",
         "--lossless",
@@ -12,17 +12,17 @@ struct LoadCommand: Subcommand {
     ])
     static let values = TransformArguments.values.union(["-o", "--format", "--quality", "--cache-dir"])
     static let help = """
-        Loads pictures: from the disk cache, or from their origin. Without -o that fills the cache, and
+        Loads images: from the disk cache, or from their origin. Without -o that fills the cache, and
         reports what came.
 
         Usage: tintype load <url|path>... [options]
 
-          -o FILE|DIR           write the picture to FILE, or several to DIR, named as their URLs are
+          -o FILE|DIR           write the image to FILE, or several to DIR, named as their URLs are
           --format FORMAT       jpeg, png, webp or gif; default as the file's name says, else as loaded
           --quality N           1 to 100, for lossy formats; default 80
           --progressive         write a JPEG in scans from coarse to fine
           --still               of an animation only the first frame
-          --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
+          --keep-metadata       take EXIF and XMP over where the image is encoded anew, without
                                 position, thumbnail and maker's notes
           --lossless            change JPEGs without decoding them, see below
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
@@ -33,11 +33,11 @@ struct LoadCommand: Subcommand {
                                 standard error for people
           --no-progress         no bars on the terminal
 
-        What is made of the picture, in the order of the options:
+        What is made of the image, in the order of the options:
 
         \(TransformArguments.help)
 
-        Where nothing is made of the picture, and no other format or quality is asked for, also not by
+        Where nothing is made of the image, and no other format or quality is asked for, also not by
         the name of FILE, the bytes are written as they were loaded, with all that is in them.
         Animations stay animations in formats that have them: GIF, WebP and PNG.
 

@@ -31,7 +31,7 @@ struct LoadCommandOptions: Sendable {
         self.stems = Input.distinctStems(of: inputs)
         let isDirectory = self.output.map { $0.bytes.last == UInt8(ascii: "/") || OutputFile.isDirectory($0) } ?? false
         guard self.output == nil || isDirectory || inputs.count == 1 else {
-            throw UsageError("-o must name a folder for several pictures; end it with /")
+            throw UsageError("-o must name a folder for several images; end it with /")
         }
         self.writesToDirectory = isDirectory
         self.format = try arguments.choice("--format", of: Self.writtenFormats).flatMap { ImageFormat(name: $0) }
@@ -106,14 +106,14 @@ struct LoadCommandOptions: Sendable {
             guard let option = own.first(where: { arguments.has($0) }) else { return nil }
             throw UsageError("\(option) needs --lossless")
         }
-        let changes = try PictureChanges(arguments)
+        let changes = try ImageChanges(arguments)
         let lossy = TransformArguments.flags.union(TransformArguments.values).union(["--quality", "--still"])
             .subtracting(["--rotate", "--flip", "--crop", "--gray"])
         if let given = arguments.order.first(where: { lossy.contains($0.option) }) {
             throw UsageError("\(given.option) can't be done without loss; leave out --lossless")
         }
         if let format = arguments.value("--format"), format != "jpeg" {
-            throw UsageError("a picture can't become \(format) without loss of its coefficients; leave out --lossless")
+            throw UsageError("an image can't become \(format) without loss of its coefficients; leave out --lossless")
         }
         if arguments.has("--strip"), arguments.has("--keep-metadata") {
             throw UsageError("--strip and --keep-metadata contradict each other")

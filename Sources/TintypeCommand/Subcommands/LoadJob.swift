@@ -4,13 +4,13 @@ import Tintype
 /// What came of one input of `tintype load`.
 struct LoadResult: Sendable {
     let input: Input
-    let outcome: Result<LoadedPicture, any Error>
+    let outcome: Result<LoadedImage, any Error>
     /// Why the image is not cached, if that failed.
     var storeWarning: String?
 }
 
 /// An image that was loaded, as it is reported.
-struct LoadedPicture: Encodable, Sendable {
+struct LoadedImage: Encodable, Sendable {
     let url: String
     let source: String
     let format: String?
@@ -28,7 +28,7 @@ struct LoadedPicture: Encodable, Sendable {
 
     /// The report for people.
     var line: String {
-        let (format, size) = (self.format?.printable ?? "picture", "\(self.width)x\(self.height)")
+        let (format, size) = (self.format?.printable ?? "image", "\(self.width)x\(self.height)")
         let bytes = Readable.bytes(Int64(self.bytes))
         let end = "from \(self.source) in \(Readable.tenths(self.milliseconds)) ms"
         guard let output, let outputFormat, let outputBytes else {
@@ -68,7 +68,7 @@ struct LoadJob: Sendable {
             if let output = self.options.output {
                 written = try await self.write(response, of: input, index: index, to: output)
             }
-            let loaded = LoadedPicture(
+            let loaded = LoadedImage(
                 url: input.text,
                 source: source.rawValue,
                 format: response.metadata.formatName,
@@ -111,7 +111,7 @@ struct LoadJob: Sendable {
             try self.write(result.data, of: input, index: index, to: path)
             written = WrittenFile(path: path, format: .jpeg, byteCount: result.data.count)
         }
-        let loaded = LoadedPicture(
+        let loaded = LoadedImage(
             url: input.text,
             source: response.source.rawValue,
             format: ImageFormat.jpeg.name,

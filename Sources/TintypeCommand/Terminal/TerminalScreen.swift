@@ -19,7 +19,7 @@ actor TerminalScreen: ImageTarget {
         /// The cells that an image takes.
         var size: CellSize?
         /// The name of the image in the terminal.
-        var pictureID: UInt32?
+        var imageID: UInt32?
     }
 
     nonisolated let imageLoads = TargetLoads()
@@ -27,11 +27,11 @@ actor TerminalScreen: ImageTarget {
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     private let output: Output
-    private let drawing: PictureDrawing
+    private let drawing: ImageDrawing
     private var slots: [TargetKey: Slot] = [:]
     /// The lines below the first that are there to be drawn on.
     private var reservedRows = 0
-    private var nextPictureID: UInt32
+    private var nextImageID: UInt32
     /// The `errno` of the first write that failed; nothing is written after it.
     private var failure: CInt = 0
 
@@ -40,17 +40,17 @@ actor TerminalScreen: ImageTarget {
     /// - Parameters:
     ///   - output: The terminal.
     ///   - drawing: How it is drawn on.
-    ///   - firstPictureID: Names the first image in the terminal; the others follow it.
+    ///   - firstImageID: Names the first image in the terminal; the others follow it.
     /// - Throws: `ThreadError` where the system refuses the thread.
     init(
         output: Output,
-        drawing: PictureDrawing,
+        drawing: ImageDrawing,
         // The images of other programs have names as well.
-        firstPictureID: UInt32 = .random(in: 0x0100_0000...0x7FFF_FFFF)
+        firstImageID: UInt32 = .random(in: 0x0100_0000...0x7FFF_FFFF)
     ) throws(ThreadError) {
         self.output = output
         self.drawing = drawing
-        self.nextPictureID = firstPictureID
+        self.nextImageID = firstImageID
         try self.executor.start()
     }
 
@@ -95,8 +95,8 @@ actor TerminalScreen: ImageTarget {
         self.erase(key)
     }
 
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
-        self.show(picture.image, at: key, isStill: true)
+    func setImage(_ image: TargetImage, for key: TargetKey) {
+        self.show(image.image, at: key, isStill: true)
     }
 
     func setProgress(_ progress: TargetProgress, for key: TargetKey) {
@@ -131,7 +131,7 @@ actor TerminalScreen: ImageTarget {
         }
     }
 
-    private func draw(_ drawing: PictureDrawing.Drawing, at key: TargetKey, isStill: Bool) throws {
+    private func draw(_ drawing: ImageDrawing.Drawing, at key: TargetKey, isStill: Bool) throws {
         guard var slot = self.slots[key] else { return }
         let first = slot.place.row + (slot.place.hasLabel ? 1 : 0)
         self.reserve(first + drawing.size.rows)
@@ -148,15 +148,15 @@ actor TerminalScreen: ImageTarget {
         }
         switch drawing.content {
         case .pixels(let pixels):
-            let id = self.nextPictureID
-            self.nextPictureID = id == .max ? 1 : id + 1
+            let id = self.nextImageID
+            self.nextImageID = id == .max ? 1 : id + 1
             bytes += Self.move(to: first, slot.place.column)
             bytes += try self.drawing.bytes(of: pixels, id: id, cells: drawing.size, isStill: isStill)
             bytes += Self.moveBack
             // The old one goes only when the new one is there, so that nothing flickers.
             if self.drawing.graphics == .kitty {
-                if let old = slot.pictureID { bytes += KittyEncoder.delete(old) }
-                slot.pictureID = id
+                if let old = slot.imageID { bytes += KittyEncoder.delete(old) }
+                slot.imageID = id
             }
         case .lines(let lines):
             for (row, line) in lines.enumerated() {
@@ -173,9 +173,9 @@ actor TerminalScreen: ImageTarget {
     private func erase(_ key: TargetKey) {
         guard var slot = self.slots[key], let size = slot.size else { return }
         let first = slot.place.row + (slot.place.hasLabel ? 1 : 0)
-        self.write(slot.pictureID.map { KittyEncoder.delete($0) } ?? self.blanks(at: first, slot.place.column, size))
+        self.write(slot.imageID.map { KittyEncoder.delete($0) } ?? self.blanks(at: first, slot.place.column, size))
         slot.size = nil
-        slot.pictureID = nil
+        slot.imageID = nil
         self.slots[key] = slot
     }
 

@@ -51,7 +51,7 @@ actor FrameDecoder {
 
     /// The most bytes of memory that a frame takes at once while it is made.
     nonisolated var byteCount: Int {
-        let kind: DecodeKind = self.decoder.header.animation.frameCount > 1 ? .frame : .picture
+        let kind: DecodeKind = self.decoder.header.animation.frameCount > 1 ? .frame : .image
         guard let rendering, let stored = try? self.decoder.encoded.decodedLayout(options: self.options) else {
             return self.decoder.byteCount(for: kind, options: self.options)
         }

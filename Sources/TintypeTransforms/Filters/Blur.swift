@@ -82,11 +82,11 @@ extension Blur {
         guard try !self.isIdentity() else { return image }
         let working = WorkingRows(format: image.pixels.format, light: self.light)
         return try image.filtered { rows in
-            func picture<Number>(
+            func filtered<Number>(
                 load: @escaping (UnsafePointer<UInt8>, UnsafeMutablePointer<Number>, Int) -> Void,
                 store: @escaping (UnsafePointer<Number>, UnsafeMutablePointer<UInt8>, Int) -> Void
-            ) -> FilteredPicture<Number> {
-                FilteredPicture(
+            ) -> FilteredImage<Number> {
+                FilteredImage(
                     width: image.width,
                     height: image.height,
                     channels: working.channels,
@@ -94,10 +94,10 @@ extension Blur {
                     emit: { store($2, rows.target($0, $1.lowerBound), $1.count) }
                 )
             }
-            let inNumbers: FilteredPicture<Float> = picture(load: working.load, store: working.store)
+            let inNumbers: FilteredImage<Float> = filtered(load: working.load, store: working.store)
             switch self.kernel {
             case .gaussian(let sigma) where self.isInWholeNumbers:
-                let inWords: FilteredPicture<UInt16> = picture(load: working.load, store: working.store)
+                let inWords: FilteredImage<UInt16> = filtered(load: working.load, store: working.store)
                 try GaussianFilter(sigma: sigma).run(inWords)
             case .gaussian(let sigma): try GaussianFilter(sigma: sigma, light: self.light).run(inNumbers)
             case .box(let radius): try BoxFilter(radius: radius).run(inNumbers)

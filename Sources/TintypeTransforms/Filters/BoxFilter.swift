@@ -16,19 +16,19 @@ struct BoxFilter {
     /// Blurs an image.
     ///
     /// - Throws: `ImageError` if memory runs out, `CancellationError`.
-    func run(_ picture: FilteredPicture<Float>) throws {
-        let count = picture.width * picture.channels
+    func run(_ image: FilteredImage<Float>) throws {
+        let count = image.width * image.channels
         // A double takes the space of two floats.
         let rows = try NumberRows<Float>(count: 4, width: count)
         let (row, made) = (rows[2], rows[3])
         let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
-        let columns = 0..<picture.width
+        let columns = 0..<image.width
         func add(_ index: Int, times weight: Int) {
             guard weight != 0 else { return }
-            picture.load(index, columns, row)
+            image.load(index, columns, row)
             cpixels_add_row(row, Double(weight), sums, count)
         }
-        let last = picture.height - 1
+        let last = image.height - 1
         add(0, times: self.radius + 1)
         for index in 1..<max(1, min(self.radius, last) + 1) {
             if index % 16 == 0 { try Task.checkCancellation() }
@@ -39,8 +39,8 @@ struct BoxFilter {
         let side = Double(2 * self.radius + 1)
         for index in 0...last {
             if index % 16 == 0 { try Task.checkCancellation() }
-            cpixels_box_row(sums, self.radius, picture.channels, 1 / (side * side), made, picture.width)
-            picture.emit(index, columns, made)
+            cpixels_box_row(sums, self.radius, image.channels, 1 / (side * side), made, image.width)
+            image.emit(index, columns, made)
             let (leaving, entering) = (max(index - self.radius, 0), min(index + self.radius + 1, last))
             guard leaving != entering else { continue }
             add(entering, times: 1)

@@ -125,17 +125,17 @@ struct GaussianFilter {
     /// Blurs an image.
     ///
     /// - Throws: `ImageError` if memory runs out, `CancellationError`.
-    func run<Number: FilterNumber>(_ picture: FilteredPicture<Number>) throws {
-        let bytesPerPixel = picture.channels * MemoryLayout<Number>.stride
-        let room = Room(self, width: picture.width, bytesPerPixel: bytesPerPixel)
-        let width = (room.columns + 2 * self.radius) * picture.channels
+    func run<Number: FilterNumber>(_ image: FilteredImage<Number>) throws {
+        let bytesPerPixel = image.channels * MemoryLayout<Number>.stride
+        let room = Room(self, width: image.width, bytesPerPixel: bytesPerPixel)
+        let width = (room.columns + 2 * self.radius) * image.channels
         let rows = try NumberRows<Number>(count: room.count, width: width)
         let weights = self.acrossWeights.enumerated().map { Number.weight($0.element, ofBothSides: $0.offset > 0) }
-        for start in stride(from: 0, to: picture.width, by: room.columns) {
-            let columns = start..<min(start + room.columns, picture.width)
+        for start in stride(from: 0, to: image.width, by: room.columns) {
+            let columns = start..<min(start + room.columns, image.width)
             var strip = GaussianStrip(
                 filter: self,
-                picture: picture,
+                image: image,
                 columns: columns,
                 rows: rows,
                 room: room,
@@ -149,7 +149,7 @@ struct GaussianFilter {
 /// Blurs a strip of columns of an image.
 private struct GaussianStrip<Number: FilterNumber> {
     let filter: GaussianFilter
-    let picture: FilteredPicture<Number>
+    let image: FilteredImage<Number>
     let columns: Range<Int>
     let rows: NumberRows<Number>
     let room: GaussianFilter.Room
@@ -166,31 +166,31 @@ private struct GaussianStrip<Number: FilterNumber> {
 
     init(
         filter: GaussianFilter,
-        picture: FilteredPicture<Number>,
+        image: FilteredImage<Number>,
         columns: Range<Int>,
         rows: NumberRows<Number>,
         room: GaussianFilter.Room,
         acrossWeights: [Number]
     ) {
         self.filter = filter
-        self.picture = picture
+        self.image = image
         self.columns = columns
         self.rows = rows
         self.room = room
         self.acrossWeights = acrossWeights
         self.read =
-            max(0, columns.lowerBound - filter.radius)..<min(picture.width, columns.upperBound + filter.radius)
-        self.lows = filter.lows(for: 0).lowerBound...filter.lows(for: picture.height - 1).upperBound
+            max(0, columns.lowerBound - filter.radius)..<min(image.width, columns.upperBound + filter.radius)
+        self.lows = filter.lows(for: 0).lowerBound...filter.lows(for: image.height - 1).upperBound
         self.begun = self.lows.lowerBound
         self.complete = self.lows.lowerBound
     }
 
     mutating func run() throws {
-        let height = self.picture.height
+        let height = self.image.height
         for start in stride(from: 0, to: height, by: GaussianFilter.groupHeight) {
             try Task.checkCancellation()
             let group = start..<min(start + GaussianFilter.groupHeight, height)
-            for row in group { self.picture.load(row, self.read, self.rows[row - start]) }
+            for row in group { self.image.load(row, self.read, self.rows[row - start]) }
             // The last row stands for the rows beyond the border.
             let end = group.upperBound == height ? Int.max : group.upperBound
             self.add(group, to: self.complete..<self.begun, isNew: false)
@@ -220,8 +220,8 @@ private struct GaussianStrip<Number: FilterNumber> {
     /// Adds source rows, which are in the first buffers, to intermediate rows.
     private func add(_ group: Range<Int>, to lows: Range<Int>, isNew: Bool) {
         guard !lows.isEmpty else { return }
-        let before = (self.read.lowerBound - self.columns.lowerBound + self.filter.radius) * self.picture.channels
-        let height = self.picture.height
+        let before = (self.read.lowerBound - self.columns.lowerBound + self.filter.radius) * self.image.channels
+        let height = self.image.height
         let weights = lows.flatMap { low in
             group.map { Number.weight(self.filter.share(of: $0, in: low, height: height)) }
         }
@@ -232,7 +232,7 @@ private struct GaussianStrip<Number: FilterNumber> {
             lows.map { self.sum($0) + before },
             lows.count,
             isNew ? 0 : 1,
-            self.read.count * self.picture.channels
+            self.read.count * self.image.channels
         )
     }
 
@@ -249,7 +249,7 @@ private struct GaussianStrip<Number: FilterNumber> {
 
     /// Extends a row beyond the borders, and blurs it horizontally.
     private func blurAcross(_ row: UnsafeMutablePointer<Number>, to target: UnsafeMutablePointer<Number>) {
-        let (channels, radius) = (self.picture.channels, self.filter.radius)
+        let (channels, radius) = (self.image.channels, self.filter.radius)
         let start = self.columns.lowerBound - radius
         func fill(_ missing: Range<Int>, with column: Int) {
             let pixel = row + (column - start) * channels
@@ -264,7 +264,7 @@ private struct GaussianStrip<Number: FilterNumber> {
     /// Makes the result rows whose intermediate rows are all finished.
     private mutating func makeRows() {
         func isReady(_ row: Int) -> Bool {
-            row < self.picture.height && self.filter.lows(for: row).upperBound < self.complete
+            row < self.image.height && self.filter.lows(for: row).upperBound < self.complete
         }
         while isReady(self.made) {
             var end = self.made + 1
@@ -280,9 +280,9 @@ private struct GaussianStrip<Number: FilterNumber> {
                 batch.map { self.rows[place + $0] },
                 batch.count,
                 0,
-                self.columns.count * self.picture.channels
+                self.columns.count * self.image.channels
             )
-            for row in batch { self.picture.emit(row, self.columns, self.rows[place + row]) }
+            for row in batch { self.image.emit(row, self.columns, self.rows[place + row]) }
             self.made = end
         }
     }

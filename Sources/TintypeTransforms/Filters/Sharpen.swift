@@ -51,7 +51,7 @@ public struct Sharpen: Hashable, ImageTransformer {
         let isByLuma = self.channels == .luma && format != .gray8
         return try image.filtered { rows in
             try filter.run(
-                FilteredPicture<Float>(
+                FilteredImage<Float>(
                     width: image.width,
                     height: image.height,
                     channels: self.numbersPerPixel(format),

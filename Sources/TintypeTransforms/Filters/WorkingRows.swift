@@ -83,7 +83,7 @@ extension UInt16: FilterNumber {
 }
 
 /// An image whose rows are read and written while it is filtered.
-struct FilteredPicture<Number> {
+struct FilteredImage<Number> {
     let width: Int
     let height: Int
     /// The number of values for each pixel.

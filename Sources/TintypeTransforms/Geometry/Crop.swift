@@ -63,7 +63,7 @@ public struct Crop: ImageTransformer, Hashable {
             let part = PixelRectangle(x: x, y: y, width: partWidth, height: partHeight)
             guard partWidth > 0, partHeight > 0, let part = part.cut(toWidth: width, height: height) else {
                 throw .invalidParameter(
-                    "A picture of \(width)x\(height) pixels has nothing at \(x),\(y) \(partWidth)x\(partHeight); "
+                    "An image of \(width)x\(height) pixels has nothing at \(x),\(y) \(partWidth)x\(partHeight); "
                         + "name a part of it."
                 )
             }
@@ -72,14 +72,14 @@ public struct Crop: ImageTransformer, Hashable {
             guard let columns = Self.pixels(x, partWidth, of: width), let rows = Self.pixels(y, partHeight, of: height)
             else {
                 throw .invalidParameter(
-                    "No picture has a part at \(x),\(y) of \(partWidth) by \(partHeight) of its sides; "
+                    "No image has a part at \(x),\(y) of \(partWidth) by \(partHeight) of its sides; "
                         + "give shares from 0 to 1."
                 )
             }
             return PixelRectangle(x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
         case .size(let partWidth, let partHeight, let gravity):
             guard partWidth > 0, partHeight > 0 else {
-                throw .invalidParameter("A picture can't be cut to \(partWidth)x\(partHeight); give at least 1 pixel.")
+                throw .invalidParameter("An image can't be cut to \(partWidth)x\(partHeight); give at least 1 pixel.")
             }
             return gravity.part(min(partWidth, width), min(partHeight, height), ofWidth: width, height: height)
         case .aspectRatio(let ratio, let gravity):
@@ -129,7 +129,7 @@ struct AspectRatio {
     /// - Throws: `TransformError.Code.invalidParameter` unless the ratio is finite and over 0.
     init(_ value: Double) throws(TransformError) {
         guard value.isFinite, value > 0 else {
-            throw .invalidParameter("No picture is \(value) times as wide as high; give a ratio over 0.")
+            throw .invalidParameter("No image is \(value) times as wide as high; give a ratio over 0.")
         }
         self.value = value
     }
@@ -149,7 +149,7 @@ struct AspectRatio {
         let high = max(Double(height), Double(width) / self.value).rounded()
         guard wide <= Double(Int32.max), high <= Double(Int32.max) else {
             throw .invalidSize(
-                "A picture of \(width)x\(height) pixels would be too large at \(self.value) times as wide as high."
+                "An image of \(width)x\(height) pixels would be too large at \(self.value) times as wide as high."
             )
         }
         return (Int(wide), Int(high))

@@ -57,18 +57,18 @@ public struct Pad: ImageTransformer, Hashable {
     private func canvas(
         width: Int,
         height: Int
-    ) throws(TransformError) -> (picture: PixelRectangle, width: Int, height: Int) {
+    ) throws(TransformError) -> (inside: PixelRectangle, width: Int, height: Int) {
         switch self.extent {
         case .sides(let left, let top, let right, let bottom):
             guard min(left, top, right, bottom) >= 0 else {
                 throw .invalidParameter("Sides can't be extended by \(left),\(top),\(right),\(bottom); give 0 or more.")
             }
             try Self.checkSizes(left, top, right, bottom)
-            let picture = PixelRectangle(x: left, y: top, width: width, height: height)
-            return (picture, left + width + right, top + height + bottom)
+            let inside = PixelRectangle(x: left, y: top, width: width, height: height)
+            return (inside, left + width + right, top + height + bottom)
         case .size(let canvasWidth, let canvasHeight, let gravity):
             guard canvasWidth > 0, canvasHeight > 0 else {
-                throw .invalidParameter("No picture is \(canvasWidth)x\(canvasHeight); give at least 1 pixel.")
+                throw .invalidParameter("No image is \(canvasWidth)x\(canvasHeight); give at least 1 pixel.")
             }
             try Self.checkSizes(canvasWidth, canvasHeight)
             let size = (width: max(width, canvasWidth), height: max(height, canvasHeight))
@@ -83,7 +83,7 @@ public struct Pad: ImageTransformer, Hashable {
     private static func checkSizes(_ sizes: Int...) throws(TransformError) {
         guard let most = sizes.max(), most > Int(Int32.max) else { return }
         throw .invalidSize(
-            "No picture can be extended by \(most) pixels or to that many; give at most \(Int32.max)."
+            "No image can be extended by \(most) pixels or to that many; give at most \(Int32.max)."
         )
     }
 
@@ -99,7 +99,7 @@ public struct Pad: ImageTransformer, Hashable {
     public func transform(_ image: Image) throws -> Image {
         let image = try image.upright()
         let layout = try self.footprint(for: image.pixels.layout).result
-        let picture = try self.canvas(width: image.width, height: image.height).picture
+        let inside = try self.canvas(width: image.width, height: image.height).inside
         guard layout.width > image.width || layout.height > image.height else { return image }
         let to = layout.planes[0]
         let from = image.pixels.layout.planes[0]
@@ -116,18 +116,18 @@ public struct Pad: ImageTransformer, Hashable {
                         func fill(_ columns: Range<Int>) {
                             cpixels_fill(line + columns.lowerBound * channels.to, samples, channels.to, columns.count)
                         }
-                        guard row >= picture.y, row < picture.y + picture.height else {
+                        guard row >= inside.y, row < inside.y + inside.height else {
                             fill(0..<to.width)
                             continue
                         }
-                        fill(0..<picture.x)
-                        fill(picture.x + picture.width..<to.width)
+                        fill(0..<inside.x)
+                        fill(inside.x + inside.width..<to.width)
                         cpixels_convert(
-                            (source + (row - picture.y) * from.bytesPerRow).assumingMemoryBound(to: UInt8.self),
+                            (source + (row - inside.y) * from.bytesPerRow).assumingMemoryBound(to: UInt8.self),
                             channels.from,
-                            line + picture.x * channels.to,
+                            line + inside.x * channels.to,
                             channels.to,
-                            picture.width
+                            inside.width
                         )
                     }
                 }

@@ -93,13 +93,13 @@ public struct RoundCorners: ImageTransformer, Hashable {
     }
 
     /// Returns the frame for an image of this size, or `nil` if it would neither cut nor draw anything.
-    private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
+    private func frame(width: Int, height: Int) throws(TransformError) -> ImageFrame? {
         guard self.radii.all.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
             throw .invalidParameter("Corners can't have radii of \(self.radii.all); give numbers of 0 or more.")
         }
         let scale = self.unit == .pixels ? 1 : Double(min(width, height))
         let whole = PixelRectangle(x: 0, y: 0, width: width, height: height)
-        return try PictureFrame(part: whole, radii: self.radii.map { $0 * scale }, border: self.border)
+        return try ImageFrame(part: whole, radii: self.radii.map { $0 * scale }, border: self.border)
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
@@ -128,9 +128,9 @@ public struct Circle: ImageTransformer, Hashable, Codable {
 
     public var key: String { "circle(\(self.border?.key ?? ""))" }
 
-    private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
+    private func frame(width: Int, height: Int) throws(TransformError) -> ImageFrame? {
         let side = min(width, height)
-        return try PictureFrame(
+        return try ImageFrame(
             part: Gravity.center.part(side, side, ofWidth: width, height: height),
             radii: RoundCorners.Radii(Double(side) / 2),
             border: self.border

@@ -183,10 +183,10 @@ public struct Resize: Sendable, Hashable {
             }
         guard !isSound else { return }
         if case .scale(let factor) = self.size {
-            throw .invalidParameter("A picture can't be scaled by \(factor); give a factor over 0, such as 0.5.")
+            throw .invalidParameter("An image can't be scaled by \(factor); give a factor over 0, such as 0.5.")
         }
         throw .invalidSize(
-            "A picture can't be resized to \(self.size); give sides of 1 to \(sides.upperBound) pixels."
+            "An image can't be resized to \(self.size); give sides of 1 to \(sides.upperBound) pixels."
         )
     }
 }

@@ -21,15 +21,15 @@ typedef struct ccoefficients_component {
 
 /// Returns NULL where libjpeg gives up.
 ccoefficients *_Nullable ccoefficients_read(const uint8_t *_Nonnull bytes, size_t count);
-void ccoefficients_free(ccoefficients *_Nullable picture);
+void ccoefficients_free(ccoefficients *_Nullable image);
 
-int ccoefficients_width(const ccoefficients *_Nonnull picture);
-int ccoefficients_height(const ccoefficients *_Nonnull picture);
-int ccoefficients_component_count(const ccoefficients *_Nonnull picture);
+int ccoefficients_width(const ccoefficients *_Nonnull image);
+int ccoefficients_height(const ccoefficients *_Nonnull image);
+int ccoefficients_component_count(const ccoefficients *_Nonnull image);
 /// The library's number of the colour space.
-int ccoefficients_color_space(const ccoefficients *_Nonnull picture);
-ccoefficients_component ccoefficients_component_at(const ccoefficients *_Nonnull picture, int index);
+int ccoefficients_color_space(const ccoefficients *_Nonnull image);
+ccoefficients_component ccoefficients_component_at(const ccoefficients *_Nonnull image, int index);
 /// The blocks of a row, 64 numbers each.
-const int16_t *_Nonnull ccoefficients_row(ccoefficients *_Nonnull picture, int component, int row);
+const int16_t *_Nonnull ccoefficients_row(ccoefficients *_Nonnull image, int component, int row);
 
 #endif

@@ -173,10 +173,10 @@ import TintypeTestTraits
     // MARK: WebP and GIF
 
     @Test func `a WebP may have the prefix of a JPEG before its EXIF block`() throws {
-        let picture = try WebPSamples.picture(try WebPSamples.flat([1, 2, 3], width: 8, height: 6))
+        let image = try WebPSamples.image(try WebPSamples.flat([1, 2, 3], width: 8, height: 6))
         let exif = Array("Exif\0\0".utf8) + EXIFBlock.camera().bytes
         let data = WebPSamples.file([
-            WebPSamples.extended(8, 8, 6), picture, WebPSamples.chunk("EXIF", exif),
+            WebPSamples.extended(8, 8, 6), image, WebPSamples.chunk("EXIF", exif),
             WebPSamples.chunk("XMP ", [65, 66]),
         ])
         let metadata = try Self.metadata(data)
@@ -184,7 +184,7 @@ import TintypeTestTraits
         #expect(metadata.cameraMake == "Maker" && metadata.orientation == .right)
     }
 
-    /// A GIF with an extension of XMP between its palette and its picture.
+    /// A GIF with an extension of XMP between its palette and its image.
     private static func gif(_ content: [UInt8]) throws -> Data {
         var data = try SampleFiles.smooth(.gif)
         let start = 13 + 3 * (2 << Int(data[10] & 7))

@@ -36,8 +36,8 @@ import TintypeTestTraits
     )
     private static let directory = Segment(0xE2, "MPF\0", [1, 2, 3, 4])
 
-    /// A picture of 64 by 48 pixels with segments instead of its own.
-    private static func picture(_ segments: [Segment], gray: Bool = false) throws -> Data {
+    /// An image of 64 by 48 pixels with segments instead of its own.
+    private static func image(_ segments: [Segment], gray: Bool = false) throws -> Data {
         let data = try SampleFiles.smooth(.jpeg, gray ? .gray8 : .rgb8)
         // The encoder's JFIF segment has 18 bytes.
         return Data([0xFF, 0xD8] + segments.flatMap(\.bytes)) + data.dropFirst(20)
@@ -66,19 +66,19 @@ import TintypeTestTraits
     // MARK: All
 
     @Test(arguments: [JPEGTransform.Coding.standardTables, .optimizedTables, .progressive])
-    func `all stays where the picture is only coded anew`(coding: JPEGTransform.Coding) throws {
+    func `all stays where the image is only coded anew`(coding: JPEGTransform.Coding) throws {
         for jfif in [[Self.jfif], []] {
             let segments = jfif + [Self.camera, Self.packet, Self.profile, Self.comment, Segment(0xE5, "own")]
-            let data = try Self.picture(segments + [Self.directory])
-            // The directory of other pictures in the file would lead to nowhere.
+            let data = try Self.image(segments + [Self.directory])
+            // The directory of other images in the file would lead to nowhere.
             #expect(try Self.segments(of: JPEGTransform(coding: coding).apply(to: data).data) == segments)
         }
     }
 
-    @Test func `a picture that is turned upright says so, and has no small copy of what it was`() throws {
+    @Test func `an image that is turned upright says so, and has no small copy of what it was`() throws {
         for isLittleEndian in [false, true] {
             let block = EXIFBlock.camera(isLittleEndian: isLittleEndian)
-            let data = try Self.picture([Self.jfif, Segment(0xE1, "Exif\0\0", block.bytes), Self.packet, Self.comment])
+            let data = try Self.image([Self.jfif, Segment(0xE1, "Exif\0\0", block.bytes), Self.packet, Self.comment])
             let result = try JPEGTransform(turnsUpright: true).apply(to: data)
             #expect((result.width, result.height) == (48, 64))
             let metadata = try Self.metadata(result.data)
@@ -110,7 +110,7 @@ import TintypeTestTraits
         let resources = Segment(0xED, "Photoshop 3.0\0", name + thumbnails + name)
         let extra = Segment(0xE0, "JFXX\0", [0x10] + Array("small".utf8))
         let extended = Segment(0xE1, "http://ns.adobe.com/xmp/extension/\0", Array("small".utf8))
-        let data = try Self.picture([Self.jfif, extra, Self.camera, extended, resources])
+        let data = try Self.image([Self.jfif, extra, Self.camera, extended, resources])
         let kept = try JPEGTransform(coding: .progressive).apply(to: data).data
         #expect(Self.segments(of: kept) == [Self.jfif, extra, Self.camera, extended, resources])
         let crop = PixelRectangle(x: 0, y: 0, width: 32, height: 32)
@@ -133,7 +133,7 @@ import TintypeTestTraits
             block[place] = try #require(values.randomElement(using: &generator))
         }
         if seed % 7 == 0 { block.removeLast(Int.random(in: 0..<block.count - 8, using: &generator)) }
-        let data = try Self.picture([Segment(0xE1, "Exif\0\0", block), Self.comment])
+        let data = try Self.image([Segment(0xE1, "Exif\0\0", block), Self.comment])
         let before = try JPEGCoder().open(data).header.orientation
         for transform in [
             JPEGTransform(turnsUpright: true, turn: .transpose), JPEGTransform(turn: .rotate180),
@@ -141,7 +141,7 @@ import TintypeTestTraits
         ] {
             let result = try transform.apply(to: data)
             let header = try JPEGCoder().open(result.data).header
-            // Where the block is dropped, so is what it said of a turn: the picture is as it is stored.
+            // Where the block is dropped, so is what it said of a turn: the image is as it is stored.
             let expected = transform.turnsUpright ? [.up] : transform.metadata == .all ? [before, .up] : [before]
             #expect(expected.contains(header.orientation))
             #expect(Self.segments(of: result.data).contains(Self.comment) == (transform.metadata == .all))
@@ -154,20 +154,20 @@ import TintypeTestTraits
         var bytes = block.bytes
         // The thumbnail begins at the first directory.
         bytes.replaceSubrange(place + 10..<place + 14, with: [0, 0, 0, 8])
-        let data = try Self.picture([Segment(0xE1, "Exif\0\0", bytes), Self.comment])
+        let data = try Self.image([Segment(0xE1, "Exif\0\0", bytes), Self.comment])
         let result = try JPEGTransform(turn: .flipVertical).apply(to: data).data
         #expect(Self.segments(of: result).map(\.marker) == [0xFE])
         block.thumbnail = []
-        let sound = try Self.picture([Segment(0xE1, "Exif\0\0", block.bytes)])
+        let sound = try Self.image([Segment(0xE1, "Exif\0\0", block.bytes)])
         #expect(try Self.metadata(JPEGTransform(turn: .flipVertical).apply(to: sound).data).cameraModel == "Maker One")
     }
 
     // MARK: Less
 
     @Test(arguments: [JPEGTransform.Coding.stored, .optimizedTables], [false, true])
-    func `nothing is kept but what says how the picture looks`(_ coding: JPEGTransform.Coding, isUpright: Bool) throws {
+    func `nothing is kept but what says how the image looks`(_ coding: JPEGTransform.Coding, isUpright: Bool) throws {
         let segments = [Self.camera, Self.packet, Self.profile, Self.comment, Self.directory, Segment(0xE5, "own")]
-        let data = try Self.picture([Self.jfif] + segments)
+        let data = try Self.image([Self.jfif] + segments)
         let transform = JPEGTransform(turnsUpright: isUpright, coding: coding, metadata: .none)
         let kept = Self.segments(of: try transform.apply(to: data).data)
         let exif = Segment(0xE1, "Exif\0\0", SampleFiles.exif(orientation: 6))
@@ -180,7 +180,7 @@ import TintypeTestTraits
 
     @Test(arguments: [JPEGTransform.Coding.stored, .progressive], [false, true])
     func `what goes over is what may be told`(_ coding: JPEGTransform.Coding, keepsPosition: Bool) throws {
-        let data = try Self.picture([Self.jfif, Self.camera, Self.packet, Self.profile, Self.comment])
+        let data = try Self.image([Self.jfif, Self.camera, Self.packet, Self.profile, Self.comment])
         let transform = JPEGTransform(coding: coding, metadata: .carriedOver, keepsPosition: keepsPosition)
         let result = try transform.apply(to: data).data
         let metadata = try Self.metadata(result)
@@ -199,7 +199,7 @@ import TintypeTestTraits
     /// RGB and inks say in Adobe's segment what they are.
     @Test func `what says which colours there are stays`() throws {
         let adobe = Segment(0xEE, "Adobe", [0, 100, 0, 0, 0, 0, 0])
-        let data = try Self.picture([adobe, Self.comment])
+        let data = try Self.image([adobe, Self.comment])
         let source = try #require(JPEGCoefficients(data))
         for coding in [JPEGTransform.Coding.stored, .optimizedTables, .progressive] {
             for metadata in [JPEGTransform.Metadata.all, .none] {

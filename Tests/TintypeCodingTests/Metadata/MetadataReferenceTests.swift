@@ -18,7 +18,7 @@ import TintypeTestTraits
         ("camera.png", PixelDensity(horizontal: 9_449, vertical: 9_449, unit: .meter)),
         ("camera.webp", PixelDensity(horizontal: 240, vertical: 240, unit: .inch)),
     ])
-    func `a picture of another program is read in each format`(name: String, density: PixelDensity?) throws {
+    func `an image of another program is read in each format`(name: String, density: PixelDensity?) throws {
         let metadata = try Self.metadata(Fixtures.url(name))
         #expect(metadata.cameraMake == "Example" && metadata.cameraModel == "Example One")
         #expect(metadata.lensModel == "Example 35mm F2" && metadata.orientation == .right)

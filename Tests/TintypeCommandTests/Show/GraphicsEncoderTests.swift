@@ -5,11 +5,11 @@ import TintypeTestSupport
 
 @testable import TintypeCommand
 
-/// Pictures as terminals get them: what is decoded again is the picture.
+/// Images as terminals get them: what is decoded again is the image.
 @Suite struct GraphicsEncoderTests {
     private static let shapes = [(1, 1), (3, 2), (7, 6), (17, 13), (64, 37)]
 
-    /// A picture whose samples have the levels that Sixel has: multiples of 51 are whole percents.
+    /// An image whose samples have the levels that Sixel has: multiples of 51 are whole percents.
     private static func coarse(_ format: PixelFormat, _ width: Int, _ height: Int, seed: UInt64) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         return try PixelBuffer.make(format, width: width, height: height) { _, _, channel in
@@ -30,18 +30,18 @@ import TintypeTestSupport
     func `Kitty's terminals get the pixels as they are`(_ format: PixelFormat, _ shape: (Int, Int)) throws {
         let pixels = TerminalPixels(try PixelBuffer.noise(format, width: shape.0, height: shape.1))
         let terminal = try Self.written(KittyEncoder.show(pixels, id: 7))
-        #expect(terminal.kitty[7]?.picture == DrawnPicture(pixels))
+        #expect(terminal.kitty[7]?.image == DrawnImage(pixels))
         #expect(terminal.kitty[7]?.cells == [nil, nil])
         // The cursor stays.
         #expect(terminal.row == 0 && terminal.column == 0)
     }
 
-    @Test func `a large picture comes in chunks, and is named, scaled and taken away`() throws {
+    @Test func `a large image comes in chunks, and is named, scaled and taken away`() throws {
         let pixels = TerminalPixels(try PixelBuffer.noise(.rgba8, width: 90, height: 70))
         let bytes = KittyEncoder.show(pixels, id: .max, cells: CellSize(columns: 9, rows: 4))
         #expect(bytes.count > 3 * KittyEncoder.chunkSize)
         var terminal = try Self.written(bytes)
-        #expect(terminal.kitty[.max]?.picture == DrawnPicture(pixels))
+        #expect(terminal.kitty[.max]?.image == DrawnImage(pixels))
         #expect(terminal.kitty[.max]?.cells == ["9", "4"])
         try terminal.write(KittyEncoder.delete(.max))
         #expect(terminal.kitty.isEmpty)
@@ -50,20 +50,20 @@ import TintypeTestSupport
     // MARK: Sixel
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], Self.shapes)
-    func `Sixel terminals get few colours as they are, and nothing where the picture is transparent`(
+    func `Sixel terminals get few colours as they are, and nothing where the image is transparent`(
         _ format: PixelFormat,
         _ shape: (Int, Int)
     ) throws {
         let pixels = TerminalPixels(try Self.coarse(format, shape.0, shape.1, seed: 3))
         let terminal = try Self.written(try SixelEncoder.encode(pixels, isDithered: true))
-        #expect(terminal.sixel.map(\.picture) == [DrawnPicture(width: shape.0, height: shape.1, pixels: pixels.masked)])
+        #expect(terminal.sixel.map(\.image) == [DrawnImage(width: shape.0, height: shape.1, pixels: pixels.masked)])
     }
 
     @Test(arguments: [true, false]) func `many colours become 256 that are near`(_ isDithered: Bool) throws {
         let pixels = TerminalPixels(try PixelBuffer.smooth(.rgb8, width: 120, height: 80))
         #expect(Set(pixels.pixels).count > 256)
         let terminal = try Self.written(try SixelEncoder.encode(pixels, isDithered: isDithered))
-        let drawn = try #require(terminal.sixel.first?.picture)
+        let drawn = try #require(terminal.sixel.first?.image)
         #expect(Set(drawn.pixels).count <= 256)
         var distance = 0
         for (drawn, wanted) in zip(drawn.pixels, pixels.pixels) {
@@ -89,7 +89,7 @@ import TintypeTestSupport
         #expect(lines.count == rows)
         // Below an odd last row there is nothing.
         let padding = Array(repeating: UInt32(0), count: shape.1 % 2 * shape.0)
-        let expected = DrawnPicture(width: shape.0, height: rows * 2, pixels: pixels.masked + padding)
+        let expected = DrawnImage(width: shape.0, height: rows * 2, pixels: pixels.masked + padding)
         #expect(try terminal.blocks(columns: shape.0, rows: rows) == expected)
     }
 
@@ -120,13 +120,13 @@ import TintypeTestSupport
 
     // MARK: Sizes
 
-    @Test func `pictures fit the cells, keep their shape, and are not enlarged`() throws {
-        let cell = PictureDrawing.PixelExtent(width: 10, height: 21)
+    @Test func `images fit the cells, keep their shape, and are not enlarged`() throws {
+        let cell = ImageDrawing.PixelExtent(width: 10, height: 21)
         let wide = Image(pixels: try PixelBuffer.smooth(.rgb8, width: 400, height: 100))
         let icon = Image(pixels: try PixelBuffer.smooth(.rgb8, width: 5, height: 4))
         let area = CellSize(columns: 20, rows: 10)
         for graphics in GraphicsProtocol.allCases {
-            let drawing = PictureDrawing(graphics, colors: .direct, cell: cell)
+            let drawing = ImageDrawing(graphics, colors: .direct, cell: cell)
             let wideSize = try drawing.drawing(of: wide, in: area).size
             #expect(wideSize.columns == 20 && (2...3).contains(wideSize.rows), "\(graphics): \(wideSize)")
             let iconSize = try drawing.drawing(of: icon, in: area).size
@@ -135,10 +135,10 @@ import TintypeTestSupport
             #expect(try drawing.drawing(of: tall, in: area).size.rows == 10)
         }
         // A band of six rows that reaches below the last cell would scroll the terminal.
-        let room = PictureDrawing(.sixel, colors: .direct, cell: cell).room(in: area)
+        let room = ImageDrawing(.sixel, colors: .direct, cell: cell).room(in: area)
         #expect(room.height == 210 && room.height % 6 == 0)
-        #expect(PictureDrawing(.sixel, colors: .direct, cell: nil).room(in: area) == (200, 198))
-        #expect(PictureDrawing(.blocks, colors: .direct, cell: cell).room(in: area) == (20, 21))
+        #expect(ImageDrawing(.sixel, colors: .direct, cell: nil).room(in: area) == (200, 198))
+        #expect(ImageDrawing(.blocks, colors: .direct, cell: cell).room(in: area) == (20, 21))
     }
 
     @Test(arguments: 1...60, [(80, 23), (200, 50), (20, 5), (1, 1)])

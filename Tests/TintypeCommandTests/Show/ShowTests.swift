@@ -60,17 +60,16 @@ import TintypeTestTraits
         return model
     }
 
-    /// A picture of few colours, which Sixel has as well, in a file.
+    /// An image of few colours, which Sixel has as well, in a file.
     @discardableResult
-    private func makePicture(_ name: String, width: Int = 24, height: Int = 30, seed: UInt64 = 1) throws -> DrawnPicture
-    {
+    private func makeImage(_ name: String, width: Int = 24, height: Int = 30, seed: UInt64 = 1) throws -> DrawnImage {
         var generator = SeededGenerator(seed: seed)
         let pixels = try PixelBuffer.make(.rgb8, width: width, height: height) { _, _, _ in
             UInt8(51 * Int.random(in: 0...5, using: &generator))
         }
         let data = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
         try self.fixture.folder.write(data, to: name)
-        return DrawnPicture(TerminalPixels(pixels))
+        return DrawnImage(TerminalPixels(pixels))
     }
 
     /// An animation of four frames, each of another gray.
@@ -87,17 +86,17 @@ import TintypeTestTraits
     // MARK: Protocols
 
     @Test func `a terminal that knows Kitty's graphics gets the pixels`() async throws {
-        let picture = try self.makePicture("a.png")
+        let image = try self.makeImage("a.png")
         let model = try await self.run(["a.png"], on: try PseudoTerminal(answers: Self.kittyAnswers))
-        #expect(model.kitty.values.map(\.picture) == [picture])
+        #expect(model.kitty.values.map(\.image) == [image])
         #expect(model.kitty.values.allSatisfy { $0.row == 0 && $0.column == 0 && $0.cells == [nil, nil] })
         #expect(model.sixel.isEmpty && model.row == 2)
     }
 
     @Test func `a terminal that knows Sixel gets that`() async throws {
-        let picture = try self.makePicture("a.png")
+        let image = try self.makeImage("a.png")
         let model = try await self.run(["a.png"], on: try PseudoTerminal(answers: Self.sixelAnswers))
-        #expect(model.sixel.map(\.picture) == [picture])
+        #expect(model.sixel.map(\.image) == [image])
         #expect(model.kittyCount == 0 && model.row == 2)
     }
 
@@ -105,22 +104,22 @@ import TintypeTestTraits
     func `a terminal that knows neither, or says nothing, gets half blocks`(
         _ answers: [(String, String)]
     ) async throws {
-        let picture = try self.makePicture("a.png")
+        let image = try self.makeImage("a.png")
         let model = try await self.run(["a.png"], on: try PseudoTerminal(answers: answers))
-        #expect(try model.blocks(columns: 24, rows: 15) == picture)
+        #expect(try model.blocks(columns: 24, rows: 15) == image)
         #expect(model.kittyCount == 0 && model.sixel.isEmpty && model.row == 15)
         #expect(!model.hasIndexedColors)
     }
 
     @Test func `without 24-bit colours there are 256`() async throws {
-        try self.makePicture("a.png")
+        try self.makeImage("a.png")
         let terminal = try PseudoTerminal(answers: Self.plainAnswers)
         #expect(try await self.run(["a.png"], on: terminal, prelude: ":").hasIndexedColors)
     }
 
     @Test(arguments: GraphicsProtocol.allCases)
     func `a protocol that is asked for is not asked about`(_ graphics: GraphicsProtocol) async throws {
-        try self.makePicture("a.png")
+        try self.makeImage("a.png")
         let terminal = try PseudoTerminal(pixels: (800, 480))
         let model = try await self.run(["a.png", "--protocol", graphics.rawValue], on: terminal)
         #expect(!terminal.text.contains("\u{1B}[c"))
@@ -128,7 +127,7 @@ import TintypeTestTraits
     }
 
     @Test func `where the size of cells is not known, the terminal scales to them`() async throws {
-        try self.makePicture("a.png", width: 100, height: 100)
+        try self.makeImage("a.png", width: 100, height: 100)
         let terminal = try PseudoTerminal(answers: Self.plainAnswers)
         let model = try await self.run(["a.png", "--protocol=kitty"], on: terminal)
         #expect(model.kitty.values.map(\.cells) == [["10", "5"]])
@@ -136,13 +135,13 @@ import TintypeTestTraits
 
     // MARK: Size
 
-    @Test func `a picture is brought to the terminal, or to the width that is asked for`() async throws {
-        try self.makePicture("a.png", width: 2_000, height: 500)
-        try self.makePicture("b.png", width: 100, height: 3_000)
+    @Test func `an image is brought to the terminal, or to the width that is asked for`() async throws {
+        try self.makeImage("a.png", width: 2_000, height: 500)
+        try self.makeImage("b.png", width: 100, height: 3_000)
         let wide = try await self.run(["a.png"], on: try PseudoTerminal(answers: Self.plainAnswers))
         #expect(wide.row == 10)
         let narrow = try await self.run(["a.png", "--width", "20"], on: try PseudoTerminal(answers: Self.kittyAnswers))
-        #expect(narrow.kitty.values.map { [$0.picture.width, $0.picture.height] } == [[200, 50]])
+        #expect(narrow.kitty.values.map { [$0.image.width, $0.image.height] } == [[200, 50]])
         // The line below it is there as well.
         let tall = try await self.run(["b.png"], on: try PseudoTerminal(answers: Self.plainAnswers))
         #expect(tall.row == 23)
@@ -150,21 +149,21 @@ import TintypeTestTraits
             ["b.png", "--height", "5"],
             on: try PseudoTerminal(pixels: (800, 480), answers: Self.sixelAnswers)
         )
-        #expect(low.sixel.map(\.picture.height) == [96])
+        #expect(low.sixel.map(\.image.height) == [96])
     }
 
     @Test func `what is on the terminal already is scrolled away and not drawn over`() async throws {
-        let picture = try self.makePicture("a.png")
+        let image = try self.makeImage("a.png")
         let terminal = try PseudoTerminal(answers: Self.plainAnswers)
         let prelude = "\(Self.trueColor) && for line in {1..20}; do echo line $line; done"
         let model = try await self.run(["a.png"], on: terminal, prelude: prelude)
         #expect(model.lines[7] == "line 20" && model.row == 23)
-        #expect(try model.blocks(row: 8, columns: 24, rows: 15) == picture)
+        #expect(try model.blocks(row: 8, columns: 24, rows: 15) == image)
     }
 
     // MARK: Loading
 
-    @Test func `a picture is shown before its last byte, and replaced`() async throws {
+    @Test func `an image is shown before its last byte, and replaced`() async throws {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 320, height: 240)
         let jpeg = try JPEGCoder().encode(
             Image(pixels: pixels),
@@ -189,22 +188,22 @@ import TintypeTestTraits
         let model = try self.model(of: terminal)
         #expect(model.kittyCount >= 2)
         let shown = try #require(model.kitty.values.first)
-        #expect(model.kitty.count == 1 && shown.picture.width == 320)
+        #expect(model.kitty.count == 1 && shown.image.width == 320)
         let whole = try ImageDecoder(jpeg, registry: CoderRegistry()).decodeStored(options: DecodeOptions()).image
-        #expect(shown.picture == DrawnPicture(TerminalPixels(whole.pixels)))
+        #expect(shown.image == DrawnImage(TerminalPixels(whole.pixels)))
         // What was said of the progress is gone.
         #expect(model.lines.joined().isEmpty)
     }
 
     @Test(arguments: [Self.plainAnswers, Self.kittyAnswers, Self.sixelAnswers])
-    func `several pictures are a grid, and one that fails leaves its place empty`(
+    func `several images are a grid, and one that fails leaves its place empty`(
         _ answers: [(String, String)]
     ) async throws {
         let hostile = "evil\u{1B}[2J\u{202E}.png"
         let names = ["first.png", "missing.png", hostile, "last.png"]
-        var pictures: [String: DrawnPicture] = [:]
+        var images: [String: DrawnImage] = [:]
         for (index, name) in names.enumerated() where name != "missing.png" {
-            pictures[name] = try self.makePicture(name, width: 10, height: 12, seed: UInt64(index))
+            images[name] = try self.makeImage(name, width: 10, height: 12, seed: UInt64(index))
         }
         let model = try await self.run(names, on: try PseudoTerminal(answers: answers), code: 1)
         let places = ScreenLayout(4, in: CellSize(columns: 80, rows: 23), cellRatio: 2).places
@@ -218,23 +217,23 @@ import TintypeTestTraits
                 let text = name == "missing.png" ? "missing.png  failed" : name == hostile ? "evil [2J .png" : name
                 #expect(label.hasPrefix(text), "\(model.lines)")
             }
-            let picture = drawn.first { $0.row == row + 1 && $0.column == place.column }?.picture
+            let image = drawn.first { $0.row == row + 1 && $0.column == place.column }?.image
             if model.kittyCount + model.sixel.count > 0 {
-                #expect(picture == pictures[name], "\(name)")
+                #expect(image == images[name], "\(name)")
             } else {
                 let blocks = try model.blocks(row: row + 1, column: place.column, columns: 10, rows: 6)
                 #expect(
-                    blocks == pictures[name]
-                        ?? DrawnPicture(width: 10, height: 12, pixels: Array(repeating: 0, count: 120))
+                    blocks == images[name]
+                        ?? DrawnImage(width: 10, height: 12, pixels: Array(repeating: 0, count: 120))
                 )
             }
         }
         #expect(model.lines.contains { $0.hasPrefix("tintype: missing.png: ") }, "\(model.lines)")
     }
 
-    @Test func `more pictures than the terminal has room for are pages`() async throws {
+    @Test func `more images than the terminal has room for are pages`() async throws {
         let names = (1...30).map { "\($0).png" }
-        for (index, name) in names.enumerated() { try self.makePicture(name, seed: UInt64(index)) }
+        for (index, name) in names.enumerated() { try self.makeImage(name, seed: UInt64(index)) }
         let terminal = try PseudoTerminal(answers: Self.kittyAnswers)
         let model = try await self.run(names, on: terminal)
         #expect(model.kittyCount == 30 && model.kitty.count == 30)
@@ -271,7 +270,7 @@ import TintypeTestTraits
         let terminal = try PseudoTerminal(answers: Self.sixelAnswers)
         let model = try await self.run(["a.png"] + options, on: terminal)
         // The first image is there before it moves.
-        let grays = model.sixel.map { ($0.picture.pixels.first ?? 0) & 255 }
+        let grays = model.sixel.map { ($0.image.pixels.first ?? 0) & 255 }
         let frames: [UInt32] = [51, 102, 153, 204]
         let expected = [51] + (0..<frameCount).map { frames[$0 % 4] }
         // On a busy machine the player passes over a frame that is late, but never over the last one.
@@ -332,14 +331,14 @@ import TintypeTestTraits
     // MARK: Off a terminal
 
     @Test func `off a terminal half blocks are written, and nothing that moves a cursor`() async throws {
-        let picture = try self.makePicture("a.png")
-        try self.makePicture("b.png", width: 500, height: 10)
+        let image = try self.makeImage("a.png")
+        try self.makeImage("b.png", width: 500, height: 10)
         let run = try await self.fixture.run(["show", "a.png", "missing.png", "b.png"], prelude: Self.trueColor)
         #expect(run.code == 1)
         #expect(run.errorLines.count == 1 && run.errors.hasPrefix("tintype: missing.png: "))
         var model = TerminalModel(columns: 100, rows: 40)
         try model.write(Array(run.output.utf8).flatMap { $0 == 10 ? [13, 10] : [$0] })
-        #expect(try model.blocks(columns: 24, rows: 15) == picture)
+        #expect(try model.blocks(columns: 24, rows: 15) == image)
         // 80 columns, and below the first.
         #expect(model.row == 16)
         #expect(try model.blocks(row: 15, columns: 80, rows: 1).pixels.allSatisfy { $0 != 0 })
@@ -347,16 +346,16 @@ import TintypeTestTraits
     }
 
     @Test func `off a terminal another protocol and width can be had`() async throws {
-        try self.makePicture("a.png", width: 500, height: 500)
+        try self.makeImage("a.png", width: 500, height: 500)
         let run = try await self.fixture.run("show", "a.png", "--protocol", "sixel", "--width", "10")
         #expect(run.code == 0)
         var model = TerminalModel()
         try model.write(Array(run.output.utf8))
-        #expect(model.sixel.map(\.picture.width) == [100])
+        #expect(model.sixel.map(\.image.width) == [100])
     }
 
     @Test func `a terminal that can't move its cursor gets what a file gets`() async throws {
-        try self.makePicture("a.png")
+        try self.makeImage("a.png")
         let terminal = try PseudoTerminal()
         let process = try self.start(["a.png"], on: terminal, prelude: "export TERM=dumb")
         #expect(await process.wait() == 0)
@@ -365,7 +364,7 @@ import TintypeTestTraits
     }
 
     @Test func `an output that can't be written is an error`() async throws {
-        try self.makePicture("a.png")
+        try self.makeImage("a.png")
         let run = try await self.fixture.run(["show", "a.png"], outputPath: "/dev/full")
         #expect(run.code == 1)
         #expect(run.errors == "tintype: Standard output can't be written (No space left on device).\n")

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Testing
 
-/// What a terminal shows after it was written to: cells of text, and pictures at cells.
+/// What a terminal shows after it was written to: cells of text, and images at cells.
 ///
-/// It knows the codes that pictures are drawn with, and no others: any other is an error.
+/// It knows the codes that images are drawn with, and no others: any other is an error.
 struct TerminalModel {
     struct Cell: Equatable {
         var character: Character = " "
@@ -11,11 +11,11 @@ struct TerminalModel {
         var background: UInt32?
     }
 
-    /// A picture where it was drawn.
+    /// An image where it was drawn.
     struct Placed: Equatable {
         var row: Int
         let column: Int
-        let picture: DrawnPicture
+        let image: DrawnImage
         /// The columns and rows that it is scaled to, where that was said.
         var cells: [String?] = [nil, nil]
     }
@@ -26,11 +26,11 @@ struct TerminalModel {
     private(set) var row = 0
     private(set) var column = 0
     private(set) var isCursorVisible = true
-    /// Kitty's pictures by their names, as they are shown now.
+    /// Kitty's images by their names, as they are shown now.
     private(set) var kitty: [UInt32: Placed] = [:]
-    /// All pictures in Kitty's protocol so far.
+    /// All images in Kitty's protocol so far.
     private(set) var kittyCount = 0
-    /// All Sixel pictures so far.
+    /// All Sixel images so far.
     private(set) var sixel: [Placed] = []
     /// The colours of the palette, by their codes in 256 colours.
     private(set) var hasIndexedColors = false
@@ -55,8 +55,8 @@ struct TerminalModel {
     }
 
     /// The pixels of half blocks in some cells.
-    func blocks(row: Int = 0, column: Int = 0, columns: Int, rows: Int) throws -> DrawnPicture {
-        var picture = DrawnPicture(width: columns, height: rows * 2, pixels: [])
+    func blocks(row: Int = 0, column: Int = 0, columns: Int, rows: Int) throws -> DrawnImage {
+        var image = DrawnImage(width: columns, height: rows * 2, pixels: [])
         for half in 0..<rows * 2 {
             for place in column..<column + columns {
                 let cell = self.cells[row + half / 2][place]
@@ -68,10 +68,10 @@ struct TerminalModel {
                     case "\u{2584}": isUpper ? cell.background : cell.foreground
                     default: throw TerminalModelError(description: "\(cell.character) is no half block")
                     }
-                picture.pixels.append(color.map { 0xFF00_0000 | $0 } ?? 0)
+                image.pixels.append(color.map { 0xFF00_0000 | $0 } ?? 0)
             }
         }
-        return picture
+        return image
     }
 
     /// Writes to the terminal.
@@ -117,8 +117,8 @@ struct TerminalModel {
         case UInt8(ascii: "8"): (self.row, self.column) = self.remembered
         case UInt8(ascii: "["): try self.control(&reader)
         case UInt8(ascii: "P"):
-            let picture = try DrawnPicture(sixel: try reader.take(through: [0x1B, UInt8(ascii: "\\")]))
-            self.sixel.append(Placed(row: self.row, column: self.column, picture: picture))
+            let image = try DrawnImage(sixel: try reader.take(through: [0x1B, UInt8(ascii: "\\")]))
+            self.sixel.append(Placed(row: self.row, column: self.column, image: image))
         case UInt8(ascii: "_"):
             let body = try reader.take(through: [0x1B, UInt8(ascii: "\\")])
             try #require(body.first == UInt8(ascii: "G"))
@@ -193,7 +193,7 @@ struct TerminalModel {
         if keys["a"] == "d" {
             try #require(keys["d"] == "I")
             let id = try #require(keys["i"].flatMap { UInt32($0) })
-            try #require(self.kitty.removeValue(forKey: id) != nil, "there is no picture \(id)")
+            try #require(self.kitty.removeValue(forKey: id) != nil, "there is no image \(id)")
             return
         }
         let payload = parts.count > 1 ? Array(parts[1]) : []
@@ -211,7 +211,7 @@ struct TerminalModel {
         self.kitty[id] = Placed(
             row: self.row,
             column: self.column,
-            picture: try DrawnPicture(kitty: self.kittyKeys, payload: self.kittyPayload),
+            image: try DrawnImage(kitty: self.kittyKeys, payload: self.kittyPayload),
             cells: [self.kittyKeys["c"], self.kittyKeys["r"]]
         )
         self.kittyCount += 1

@@ -62,7 +62,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     @Test func `an unreachable host says so`() async throws {
         let fixture = try LoaderFixture()
         let origin = try FaultyOrigin()
-        let url = origin.url("/picture")
+        let url = origin.url("/image")
         origin.stop()
         let error = await #expect(throws: LoadError.self) { try await fixture.makeLoader().image(for: url) }
         #expect(error?.code == .cannotConnect)
@@ -71,9 +71,9 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     @Test func `a body over the limit is not received`() async throws {
         let fixture = try LoaderFixture()
         let chunks = Array(repeating: Array(repeating: UInt8(0), count: 500), count: 4)
-        let origin = try FaultyOrigin(["/picture": .chunked(chunks)])
+        let origin = try FaultyOrigin(["/image": .chunked(chunks)])
         let loader = fixture.makeLoader { $0.limits.maximumEncodedBytes = 1_000 }
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/picture")) }
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/image")) }
         #expect(error?.code == .bodyTooLarge)
     }
 

@@ -18,7 +18,7 @@ import TintypeTestTraits
     @Test(arguments: [
         ("flower.jpg", "jpeg", 2_268, 1_512), ("flower.webp", "webp", 1_134, 756), ("kodak-3.png", "png", 768, 512),
     ])
-    func `a picture comes from the network, then from memory, then from disk`(
+    func `an image comes from the network, then from memory, then from disk`(
         name: String,
         format: String,
         width: Int,
@@ -135,7 +135,7 @@ import TintypeTestTraits
 
     // MARK: On the way
 
-    @Test func `a picture is shown before its last byte`() async throws {
+    @Test func `an image is shown before its last byte`() async throws {
         let body = try PreviewTests.progressiveJPEG()
         let latch = Latch()
         let middle = body.count * 3 / 4
@@ -236,7 +236,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
         let request = ImageRequest(url: origin.url("/"))
         _ = try await loader.image(for: request)
-        // The same tag at another place names another picture.
+        // The same tag at another place names another image.
         origin.script("/", .redirect(to: "/b"))
         origin.script(
             "/b",

@@ -5,18 +5,18 @@ import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The encoded bytes that a loader holds while it loads many pictures at once.
+/// The encoded bytes that a loader holds while it loads many images at once.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadMemoryTests {
     private static let limit = 3_000_000
     private static let count = 40
 
     private let fixture: LoaderFixture
-    private let picture: [UInt8]
+    private let image: [UInt8]
 
     init() throws {
         self.fixture = try LoaderFixture()
-        // What follows the end of a picture is not looked at, and quick to decode.
-        self.picture = try makePNG() + [UInt8](repeating: 0, count: 1_200_000)
+        // What follows the end of an image is not looked at, and quick to decode.
+        self.image = try makePNG() + [UInt8](repeating: 0, count: 1_200_000)
     }
 
     private func makeLoader() -> LoaderActor {
@@ -29,7 +29,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Loads thumbnails of all pictures at once.
+    /// Loads thumbnails of all images at once.
     private func load(_ loader: LoaderActor, from url: (Int) -> URL) async throws {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<Self.count {
@@ -44,13 +44,13 @@ import TintypeTestTraits
 
     @Test func `bodies count from their first byte until they are decoded, wherever they come from`() async throws {
         let origin = try FaultyOrigin()
-        for number in 0..<Self.count { origin.script("/\(number)", .body(self.picture)) }
-        #expect(self.picture.count > 1_200_000)
+        for number in 0..<Self.count { origin.script("/\(number)", .body(self.image)) }
+        #expect(self.image.count > 1_200_000)
         let loader = self.makeLoader()
         try await self.load(loader) { origin.url("/\($0)") }
         let counters = await loader.downloads.counters
         #expect(counters.memoryWaits > 0)
-        #expect(counters.peakBodyBytes <= Self.limit + self.picture.count * 5 / 4)
+        #expect(counters.peakBodyBytes <= Self.limit + self.image.count * 5 / 4)
         await loader.cache.waitForPendingStores()
 
         let second = self.makeLoader()
@@ -58,26 +58,26 @@ import TintypeTestTraits
         #expect(await second.downloads.counters.started == 0)
         // Only a few reads go on at once, of bytes whose number is not known before.
         let peak = await second.downloads.counters.peakBodyBytes
-        #expect(peak > 0 && peak <= Self.limit + self.picture.count * 8)
+        #expect(peak > 0 && peak <= Self.limit + self.image.count * 8)
     }
 
     @Test func `bodies of files count until they are decoded`() async throws {
-        for number in 0..<Self.count { try self.fixture.directory.write(self.picture, to: "\(number)") }
+        for number in 0..<Self.count { try self.fixture.directory.write(self.image, to: "\(number)") }
         let loader = self.makeLoader()
         try await self.load(loader) { self.fixture.directory.url(of: "\($0)") }
         let peak = await loader.downloads.counters.peakBodyBytes
-        #expect(peak > 0 && peak <= Self.limit + self.picture.count * 8)
+        #expect(peak > 0 && peak <= Self.limit + self.image.count * 8)
     }
 
     @Test func `bytes that a caller was given count no more`() async throws {
-        let origin = try FaultyOrigin(["/a": .body(self.picture)])
+        let origin = try FaultyOrigin(["/a": .body(self.image)])
         let loader = self.makeLoader()
         let response = try await loader.dataResponse(for: ImageRequest(url: origin.url("/a")))
-        #expect(response.data.count == self.picture.count)
+        #expect(response.data.count == self.image.count)
         // The load lets go of them as it ends, with the response in the caller's hands already.
         await until { await loader.downloads.counters.bodyBytes == 0 }
-        let picture = try await loader.response(for: ImageRequest(url: origin.url("/a"), options: [.keepData]))
-        #expect(picture.data?.count == self.picture.count)
+        let image = try await loader.response(for: ImageRequest(url: origin.url("/a"), options: [.keepData]))
+        #expect(image.data?.count == self.image.count)
         await until { await loader.downloads.counters.bodyBytes == 0 }
     }
 }

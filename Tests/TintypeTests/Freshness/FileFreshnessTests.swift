@@ -12,7 +12,7 @@ import TintypeTestTraits
 
     init() throws {
         self.fixture = try LoaderFixture()
-        self.url = self.fixture.directory.url(of: "picture.png")
+        self.url = self.fixture.directory.url(of: "image.png")
         try self.write(width: 10)
     }
 
@@ -68,8 +68,8 @@ import TintypeTestTraits
             // In place: nothing but the times tells the versions apart.
             try body.write(to: self.url)
             #expect(try await loader.data(for: ImageRequest(url: self.url)) == body)
-            let picture = try await loader.response(for: ImageRequest(url: self.url))
-            #expect(picture.metadata.bodyDigest == BodyDigest.value(of: body))
+            let image = try await loader.response(for: ImageRequest(url: self.url))
+            #expect(image.metadata.bodyDigest == BodyDigest.value(of: body))
         }
     }
 

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Pictures that depend on a request field of which the response says nothing.
+/// Images that depend on a request field of which the response says nothing.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityFieldTests {
     private let fixture: LoaderFixture
     private let origin = ScriptedOrigin()
@@ -24,7 +24,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Answers with a picture as wide as the request's field is long, and 5 columns where there is none.
+    /// Answers with an image as wide as the request's field is long, and 5 columns where there is none.
     private func script(_ name: String, vary: String? = nil) {
         self.origin.script(
             "/a",
@@ -45,7 +45,7 @@ import TintypeTestTraits
     private static let names = ["X-User", "X-Api-Key", "X-Tenant", "Referer", "Origin", "X-Forwarded-For", "Cookie"]
 
     @Test(arguments: Self.names, [nil, "Accept", "X-User"])
-    func `a field that may identify the user keeps pictures apart`(name: String, vary: String?) async throws {
+    func `a field that may identify the user keeps images apart`(name: String, vary: String?) async throws {
         self.script(name, vary: vary)
         for policy in [CachePolicy.honorFreshness, .neverRevalidate] {
             for _ in 0..<2 {
@@ -61,7 +61,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/a") <= 6)
     }
 
-    @Test func `a picture of another's is in no cache`() async throws {
+    @Test func `an image of another's is in no cache`() async throws {
         self.script("X-User")
         let loader = self.makeLoader()
         _ = try await loader.image(for: self.request(["X-User": "alice"]))

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Older bodies and pictures in the place of newer ones.
+/// Older bodies and images in the place of newer ones.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct OrderTests {
     let fixture: LoaderFixture
     let scripted = ScriptedOrigin()
@@ -94,7 +94,7 @@ import TintypeTestTraits
         #expect(try await new.value.width == 11)
     }
 
-    @Test func `a picture that is kept for a caller that left is known all the same`() async throws {
+    @Test func `an image that is kept for a caller that left is known all the same`() async throws {
         let gate = Gate()
         let origin = RevisingOrigin(at: self.scripted)
         let cache = HeldCache(CacheActor(disk: nil), gate: gate)

@@ -110,7 +110,7 @@ import TintypeTestTraits
     func `thumbnails of old bytes are not served`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.makeLoader(policy)
-        // The height is as before, so the width tells which picture a thumbnail was made of.
+        // The height is as before, so the width tells which image a thumbnail was made of.
         let thumbnail = ImageRequest(
             url: origin.url,
             thumbnail: .fit(width: 100, height: 3),
@@ -235,7 +235,7 @@ import TintypeTestTraits
         }
         #expect(encodings.count == 1)
         #expect(origin.requests.map { $0["If-None-Match"] } == [nil, "\"0\"", "\"0\""])
-        // A changed picture is no variant of the old one.
+        // A changed image is no variant of the old one.
         for _ in 0..<10 { origin.revise() }
         self.clock.advance(by: 61)
         #expect(try await makeLoader().response(for: request).revalidation == .modified)

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Tintype
 import TintypeConcurrency
 
-/// A picture at a scripted origin that changes, and about which conditional requests are answered.
+/// An image at a scripted origin that changes, and about which conditional requests are answered.
 ///
-/// The picture of revision `n` is `10 + n` pixels wide and has the tag `"n"`.
+/// The image of revision `n` is `10 + n` pixels wide and has the tag `"n"`.
 final class RevisingOrigin: Sendable {
     private struct State {
         var revision = 0
@@ -13,12 +13,12 @@ final class RevisingOrigin: Sendable {
         var variesOn: String?
     }
 
-    private static let path = "/picture"
+    private static let path = "/image"
 
     private let origin: ScriptedOrigin
     private let state: Locked<State>
 
-    /// Puts the picture at an origin, which the loaders of a test ask.
+    /// Puts the image at an origin, which the loaders of a test ask.
     init(_ headers: HeaderFields = [:], at origin: ScriptedOrigin) {
         self.origin = origin
         self.state = Locked(State(headers: headers))
@@ -30,7 +30,7 @@ final class RevisingOrigin: Sendable {
     /// The fields of each request that came.
     var requests: [HeaderFields] { self.origin.requests(for: Self.path).map(\.headers) }
 
-    /// Changes the picture.
+    /// Changes the image.
     func revise() {
         self.state.withLock { $0.revision += 1 }
     }
@@ -45,12 +45,12 @@ final class RevisingOrigin: Sendable {
         self.state.withLock { $0.failure = failure }
     }
 
-    /// Makes the picture one column wider for each letter of a request field.
+    /// Makes the image one column wider for each letter of a request field.
     func vary(on name: String) {
         self.state.withLock { $0.variesOn = name }
     }
 
-    /// Returns once the picture was asked for `count` times, and what the last one gets is settled.
+    /// Returns once the image was asked for `count` times, and what the last one gets is settled.
     func waitForRequests(_ count: Int) async {
         await self.origin.waitForRequests(count, for: Self.path)
     }

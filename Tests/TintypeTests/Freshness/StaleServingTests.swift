@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// RFC 5861: stale pictures while the origin is asked, and when it fails.
+/// RFC 5861: stale images while the origin is asked, and when it fails.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StaleServingTests {
     let fixture: LoaderFixture
     let clock = TestClock()

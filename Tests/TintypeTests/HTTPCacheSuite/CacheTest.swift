@@ -39,7 +39,7 @@ struct CacheTest: Sendable {
     let isForSharedCaches: Bool
     let exchanges: [Exchange]
 
-    /// Why a cache behind a loader of pictures can't run it, or `nil`.
+    /// Why a cache behind a loader of images can't run it, or `nil`.
     var obstacle: String? {
         if self.isForDeliveryNetworks { return "about CDN-Cache-Control" }
         for exchange in self.exchanges {

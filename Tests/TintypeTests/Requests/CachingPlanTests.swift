@@ -22,7 +22,7 @@ import Testing
         var usesHTTPKeys = false
         var obeysHTTP = false
         var bytes = CacheUse.disk
-        var picture = CacheUse.memory
+        var image = CacheUse.memory
         var readsDecodedOriginal = false
         var answersUnchecked = true
 
@@ -48,17 +48,17 @@ import Testing
         Case("a reload reads nothing") {
             $0.request = .reload
             ($0.policy, $0.answersUnchecked) = (.reload, false)
-            ($0.bytes, $0.picture) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
+            ($0.bytes, $0.image) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
         },
         Case("a reload stores by the loader's rules") {
             ($0.request, $0.loader) = (.reload, .honorFreshness)
             ($0.policy, $0.usesHTTPKeys, $0.obeysHTTP, $0.answersUnchecked) = (.reload, true, true, false)
-            ($0.bytes, $0.picture) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
+            ($0.bytes, $0.image) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
         },
         Case("a loader that always reloads has no rules of HTTP") {
             $0.loader = .reload
             ($0.policy, $0.answersUnchecked) = (.reload, false)
-            ($0.bytes, $0.picture) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
+            ($0.bytes, $0.image) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .memory))
         },
         Case("the cache alone answers whatever the age") {
             $0.request = .cacheOnly
@@ -86,7 +86,7 @@ import Testing
         Case("a file is read again by a reload") {
             ($0.request, $0.loader, $0.subject) = (.reload, .honorFreshness, .local)
             ($0.policy, $0.obeysHTTP, $0.answersUnchecked) = (.reload, true, false)
-            ($0.bytes, $0.picture) = (.none, CacheUse(query: .none, store: .memory))
+            ($0.bytes, $0.image) = (.none, CacheUse(query: .none, store: .memory))
         },
         Case("a file is not read where only the cache is asked") {
             ($0.request, $0.loader, $0.subject) = (.cacheOnly, .honorFreshness, .local)
@@ -97,7 +97,7 @@ import Testing
     static let tiers = [
         Case("no tier for the original") {
             $0.originals = .none
-            ($0.bytes, $0.picture, $0.answersUnchecked) = (.none, .none, false)
+            ($0.bytes, $0.image, $0.answersUnchecked) = (.none, .none, false)
         },
         Case("the memory alone") {
             $0.originals = .memory
@@ -105,35 +105,35 @@ import Testing
         },
         Case("the disk alone") {
             $0.originals = .disk
-            ($0.picture, $0.answersUnchecked) = (.none, false)
+            ($0.image, $0.answersUnchecked) = (.none, false)
         },
         Case("a variant goes where variants go") {
             $0.subject = .variant
-            $0.picture = CachingPlanTests.variants
+            $0.image = CachingPlanTests.variants
         },
         Case("a variant is kept on disk where the request says so") {
             ($0.subject, $0.variants) = (.variant, .all)
-            $0.picture = .all
+            $0.image = .all
         },
         Case("a thumbnail is made of the original in memory") {
             $0.subject = [.variant, .derived]
-            ($0.picture, $0.readsDecodedOriginal) = (CachingPlanTests.variants, true)
+            ($0.image, $0.readsDecodedOriginal) = (CachingPlanTests.variants, true)
         },
         Case("not where the memory is not for originals") {
             ($0.subject, $0.originals) = ([.variant, .derived], .disk)
-            $0.picture = CachingPlanTests.variants
+            $0.image = CachingPlanTests.variants
         },
         Case("nor where everything is loaded again") {
             ($0.request, $0.subject, $0.variants) = (.reload, [.variant, .derived], .all)
             ($0.policy, $0.answersUnchecked) = (.reload, false)
-            ($0.bytes, $0.picture) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .all))
+            ($0.bytes, $0.image) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .all))
         },
     ]
 
     static let options = [
         Case("a profile is not in the entry of a variant") {
             ($0.options, $0.subject, $0.variants) = (.keepColorProfile, .variant, .all)
-            $0.picture = .memory
+            $0.image = .memory
         },
         Case("what is waited for, shown and handed out changes nothing") {
             $0.options = [.waitForStore, .previews, .keepData, .allowTruncated, .allowInvalidCertificates]
@@ -154,7 +154,7 @@ import Testing
         #expect(plan.usesHTTPKeys == example.usesHTTPKeys)
         #expect(plan.obeysHTTP == example.obeysHTTP)
         #expect(plan.bytes == example.bytes)
-        #expect(plan.picture == example.picture)
+        #expect(plan.image == example.image)
         #expect(plan.readsDecodedOriginal == example.readsDecodedOriginal)
         #expect(plan.answersUnchecked == example.answersUnchecked)
     }

@@ -36,15 +36,15 @@ import TintypeTestTraits
     }
 
     @Test func `a path through a link is not what it would be without`() async throws {
-        try self.fixture.directory.write(try makePNG(width: 10), to: "real/picture")
-        try self.fixture.directory.write(try makePNG(width: 20), to: "picture")
+        try self.fixture.directory.write(try makePNG(width: 10), to: "real/image")
+        try self.fixture.directory.write(try makePNG(width: 20), to: "image")
         try self.fixture.directory.write([0], to: "real/folder/x")
         try FileManager.default.createSymbolicLink(
             atPath: self.fixture.directory.path(of: "link"),
             withDestinationPath: self.fixture.directory.path(of: "real/folder")
         )
-        let through = try #require(URL(string: "file://\(self.fixture.directory.path)/link/../picture"))
-        let direct = try #require(URL(string: "file://\(self.fixture.directory.path)/picture"))
+        let through = try #require(URL(string: "file://\(self.fixture.directory.path)/link/../image"))
+        let direct = try #require(URL(string: "file://\(self.fixture.directory.path)/image"))
         let loader = self.fixture.makeLoader()
         #expect(try await loader.image(for: through).width == 10)
         #expect(try await loader.image(for: direct).width == 20)
@@ -99,8 +99,8 @@ import TintypeTestTraits
     /// A file that is written twice within one tick of the file system's clock.
     @Test func `a file that is as long as before and just written is seen`() async throws {
         let loader = self.fixture.makeLoader()
-        let url = self.fixture.directory.url(of: "picture")
-        let path = self.fixture.directory.path(of: "picture")
+        let url = self.fixture.directory.url(of: "image")
+        let path = self.fixture.directory.path(of: "image")
         let bodies = [Data(try makePNG(gray: 1)), Data(try makePNG(gray: 2))]
         try bodies[0].write(to: URL(filePath: path))
         for index in 0..<300 {

@@ -7,7 +7,7 @@ import TintypeTestSupport
 /// What each field of a request is a part of.
 @Suite struct RequestFieldTests {
     enum Part: Sendable {
-        case sourceKey, pictureKey, flight, pictureFlight, nothing
+        case sourceKey, imageKey, flight, imageFlight, nothing
     }
 
     /// A field, what it is a part of, and a change of it.
@@ -40,15 +40,15 @@ import TintypeTestSupport
             request.decryptor = Named("a") { body, _, _ in body }
         },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
-        Field("options", .pictureKey) { $0.options = .allowTruncated },
+        Field("options", .imageKey) { $0.options = .allowTruncated },
         Field("options", .nothing) {
             $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload]
         },
-        Field("thumbnail", .pictureKey) { $0.thumbnail = .fit(width: 1, height: 1) },
-        Field("transforms", .pictureKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
-        Field("scaleDownLimit", .pictureKey) { $0.scaleDownLimit = 1_000 },
-        Field("coder", .pictureKey) { $0.coder = Named("a", PNGCoder()) },
-        Field("scale", .pictureKey) { $0.scale = 2 },
+        Field("thumbnail", .imageKey) { $0.thumbnail = .fit(width: 1, height: 1) },
+        Field("transforms", .imageKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
+        Field("scaleDownLimit", .imageKey) { $0.scaleDownLimit = 1_000 },
+        Field("coder", .imageKey) { $0.coder = Named("a", PNGCoder()) },
+        Field("scale", .imageKey) { $0.scale = 2 },
         Field("originalCaching", .flight) { $0.originalCaching = .none },
         Field("originalCaching", .nothing) { $0.originalCaching.store = .none },
         Field("variantCaching", .nothing) { $0.variantCaching.store = .none },
@@ -65,7 +65,7 @@ import TintypeTestSupport
         Field("originalSerializer", .flight) { request in
             request.originalSerializer = Named("a") { body, _ in body }
         },
-        Field("variantEncoder", .pictureFlight) { request in
+        Field("variantEncoder", .imageFlight) { request in
             request.variantEncoder = Named("a") { _, _ in nil }
         },
         Field("alternatives", .nothing) { $0.alternatives = [ImageRequest(url: URL(filePath: "/a"))] },
@@ -96,11 +96,11 @@ import TintypeTestSupport
         #expect(changed != self.request)
         #expect((changed.sourceKey != self.request.sourceKey) == (field.part == .sourceKey))
         #expect((changed.resourceKey != self.request.resourceKey) == (field.part == .sourceKey))
-        #expect((changed.key != self.request.key) == [.sourceKey, .pictureKey].contains(field.part))
+        #expect((changed.key != self.request.key) == [.sourceKey, .imageKey].contains(field.part))
         let sharesBytes = self.product(.bytes, changed) == self.product(.bytes, self.request)
-        #expect(sharesBytes == [.pictureKey, .pictureFlight, .nothing].contains(field.part))
-        let sharesPicture = self.product(.picture, changed) == self.product(.picture, self.request)
-        #expect(sharesPicture == (field.part == .nothing))
+        #expect(sharesBytes == [.imageKey, .imageFlight, .nothing].contains(field.part))
+        let sharesImage = self.product(.image, changed) == self.product(.image, self.request)
+        #expect(sharesImage == (field.part == .nothing))
     }
 
     @Test func `no field is forgotten`() {
@@ -146,7 +146,7 @@ import TintypeTestSupport
         request.thumbnail = .fit(width: 1, height: 1)
         var other = request
         other.variantCaching.query = .none
-        #expect(self.product(.picture, request) != self.product(.picture, other))
+        #expect(self.product(.image, request) != self.product(.image, other))
         #expect(self.product(.bytes, request) == self.product(.bytes, other))
     }
 
@@ -170,7 +170,7 @@ import TintypeTestSupport
         let urls = try ["https://a.example/1?signature=1", "https://a.example/1?signature=2"].map {
             try #require(URL(string: $0))
         }
-        let requests = urls.map { ImageRequest(url: $0, cacheKey: "picture") }
+        let requests = urls.map { ImageRequest(url: $0, cacheKey: "image") }
         #expect(requests[0].key == requests[1].key)
         #expect(requests[0].resourceKey == requests[1].resourceKey)
         #expect(ImageRequest(url: urls[0]).key != requests[0].key)
@@ -180,7 +180,7 @@ import TintypeTestSupport
         #expect(ImageRequest(url: urls[1], cacheKey: plain.key.text).key != plain.key)
         var signed = requests[0]
         signed.options = .allowInvalidCertificates
-        let forged = ImageRequest(url: urls[0], cacheKey: "picture)\n|unverified")
+        let forged = ImageRequest(url: urls[0], cacheKey: "image)\n|unverified")
         #expect(!forged.key.text.contains("\n"))
         #expect(forged.key != signed.key)
         var secret = requests[0]
@@ -198,14 +198,14 @@ import TintypeTestSupport
     ])
     func `the scale is read from the name of the URL`(text: String, scale: Double) throws {
         var request = ImageRequest(url: try #require(URL(string: text)))
-        #expect(request.pictureScale == scale)
+        #expect(request.imageScale == scale)
         #expect(request.scale == nil)
         let key = request.key
         // Said once more it changes nothing.
         request.scale = scale
         #expect(request.key == key)
         request.scale = 1.5
-        #expect(request.pictureScale == 1.5)
+        #expect(request.imageScale == 1.5)
         #expect(request.key != key)
         #expect(request.sourceKey == key)
         // The same pixels: no variant that would have to be encoded.

@@ -268,7 +268,7 @@ import TintypeTestTraits
         #expect(previews == 0)
         #expect(try await self.fixture.makeLoader().data(for: request) == Data(plain))
         #expect(self.origin.requestCount(for: "/a") == 1)
-        // Without it the bytes are no picture, and are not those of the other one.
+        // Without it the bytes are no image, and are not those of the other one.
         #expect(try await self.code { try await loader.image(for: self.request()) } == .notAnImage)
         await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
         let whole = self.fixture.makeLoader { $0.decryptor = { body, _, _ in Data(body.map { $0 ^ 0x5A }) } }
@@ -317,8 +317,7 @@ import TintypeTestTraits
 
     // MARK: Keys
 
-    @Test func `URLs with signatures are one picture, by a key of the request or a filter of the loader`() async throws
-    {
+    @Test func `URLs with signatures are one image, by a key of the request or a filter of the loader`() async throws {
         let urls = (0..<3).map { self.origin.url("/a?signature=\($0)") }
         let loader = self.fixture.makeLoader()
         for url in urls {
@@ -378,7 +377,7 @@ import TintypeTestTraits
 
     // MARK: Scale
 
-    @Test func `the picture has its scale from every tier, and two scales are two pictures`() async throws {
+    @Test func `the image has its scale from every tier, and two scales are two images`() async throws {
         self.origin.script("/a@2x.png", .body(try makePNG(width: 100, height: 50)))
         let named = ImageRequest(url: self.origin.url("/a@2x.png"), options: .waitForStore, variantCaching: .all)
         var thumbnail = named
@@ -492,7 +491,7 @@ import TintypeTestTraits
         #expect(try await loader.dataResponse(for: request).source == .disk)
         clock.advance(by: 2)
         #expect(try await loader.dataResponse(for: request).source == .network)
-        // A picture of bytes that live on ends by itself.
+        // An image of bytes that live on ends by itself.
         let plain = self.request { $0.cachePolicy = .reload }
         _ = try await loader.data(for: plain)
         #expect(try await loader.response(for: request).source == .disk)

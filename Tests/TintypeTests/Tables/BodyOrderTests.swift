@@ -68,7 +68,7 @@ import TintypeTestTraits
             if isNews, before.body != body {
                 succession.flights = Set(before.flights.keys)
                 succession.closed = succession.flights.subtracting(awaiting).subtracting([id])
-                let made = succession.closed.compactMap { before.flights[$0] }.filter { $0.kind == .picture }.map(\.key)
+                let made = succession.closed.compactMap { before.flights[$0] }.filter { $0.kind == .image }.map(\.key)
                 for image in before.images.union(made) {
                     succession.obsolete[image] = image == self.source ? .memory : .all
                 }

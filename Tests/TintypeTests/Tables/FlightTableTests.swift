@@ -111,7 +111,7 @@ import TintypeTestTraits
             let waiter = table.makeID()
             var product = Table.Product.image("\(source)\(Int.random(in: 0..<2, using: &random))")
             var interest = Table.Interest.caller(Self.demand(&random))
-            let images = oracle.running.filter { $0.value.kind == .picture && $0.value.key.text.hasPrefix(source) }
+            let images = oracle.running.filter { $0.value.kind == .image && $0.value.key.text.hasPrefix(source) }
             if Bool.random(using: &random) {
                 product = .bytes(source)
                 // The flight of an image waits for one product at a time.
@@ -143,7 +143,7 @@ import TintypeTestTraits
             showsPreviews: Bool.random(using: &random),
             waitsForStore: Int.random(in: 0..<4, using: &random) == 0,
             storesBytes: Bool.random(using: &random),
-            pictureTiers: Bool.random(using: &random) ? .memory : .none
+            imageTiers: Bool.random(using: &random) ? .memory : .none
         )
     }
 

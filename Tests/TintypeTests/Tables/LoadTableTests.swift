@@ -8,7 +8,7 @@ import TintypeTestTraits
 @Suite(.computing) struct LoadTableTests {
     typealias Table = LoadTable
 
-    @Test(arguments: 0..<50) func `no older body or picture ever replaces a newer one`(seed: UInt64) {
+    @Test(arguments: 0..<50) func `no older body or image ever replaces a newer one`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
             var world = LoadWorld(LoadWorld.Mode.allCases.randomElement(using: &random) ?? .always)
@@ -58,7 +58,7 @@ import TintypeTestTraits
         let reload = start(.image("a3", .reload))
         let other = start(.image("b1"))
         let fetch = start(.bytes("a", .reload))
-        for picture in [new, reload] { _ = join(.bytes("a", .reload), .flight(picture)) }
+        for image in [new, reload] { _ = join(.bytes("a", .reload), .flight(image)) }
         let queued = start(.bytes("a"))
         #expect(table.requestTurn(of: queued, waiter: table.makeID()) != nil)
         // It holds what the body before was made into.

@@ -61,10 +61,10 @@ struct LoadWorld {
 
     mutating func check(_ condition: Bool) { self.isRight = self.isRight && condition }
 
-    mutating func join(_ product: Table.Product, for picture: Table.ID?) {
+    mutating func join(_ product: Table.Product, for image: Table.ID?) {
         let waiter = self.table.makeID()
-        self.waiters[waiter] = .some(picture)
-        let interest = picture.map { FlightTable.Interest.flight($0) } ?? .caller(Demand())
+        self.waiters[waiter] = .some(image)
+        let interest = image.map { FlightTable.Interest.flight($0) } ?? .caller(Demand())
         self.perform(self.table.join(product, waiter: waiter, interest: interest), product)
     }
 
@@ -75,7 +75,7 @@ struct LoadWorld {
     private func makeProduct(_ random: inout SeededGenerator) -> Table.Product {
         let source = ["a", "ad", "ae"].randomElement(using: &random) ?? "a"
         var product = Table.Product(
-            kind: .picture,
+            kind: .image,
             key: CacheKey("\(source)\(Int.random(in: 0..<3, using: &random))"),
             source: CacheKey(source),
             origin: Self.origin,
@@ -107,7 +107,7 @@ struct LoadWorld {
                 self.newest[id] = self.table.newestBody(for: id)
                 if self.table.hasTurn(id) { self.hasTurn.insert(id) }
                 self.phases[id] = product?.kind == .bytes ? .reading : .waiting
-                if let product, product.kind == .picture {
+                if let product, product.kind == .image {
                     var bytes = Table.Product(
                         kind: .bytes,
                         key: product.source,
@@ -128,8 +128,8 @@ struct LoadWorld {
                 self.perform(self.table.passTurn(of: id))
             case .resume(let waiter):
                 self.check(self.waiters[waiter] != nil)
-                if let picture = self.waiters.removeValue(forKey: waiter) ?? nil {
-                    self.phases[picture] = .made(body: body)
+                if let image = self.waiters.removeValue(forKey: waiter) ?? nil {
+                    self.phases[image] = .made(body: body)
                 }
             case .dismiss(let waiter, _):
                 self.check(
@@ -261,8 +261,8 @@ struct LoadWorld {
 
     /// Whether all images of each source have one body: the body that its loads find on disk, if any.
     var hasOneBodyForEachSource: Bool {
-        Dictionary(grouping: self.memory.values, by: \.source).allSatisfy { source, pictures in
-            let bodies = Set(pictures.map(\.body))
+        Dictionary(grouping: self.memory.values, by: \.source).allSatisfy { source, images in
+            let bodies = Set(images.map(\.body))
             let stored: UInt64? =
                 switch self.mode {
                 case .never: self.disk[source]?.body

@@ -28,7 +28,7 @@ extension FlightTable.Product {
     ) -> Self {
         let source = source ?? String(name.prefix(1))
         return Self(
-            kind: .picture,
+            kind: .image,
             key: CacheKey(name),
             source: CacheKey(source),
             origin: CacheKey(origin ?? source),

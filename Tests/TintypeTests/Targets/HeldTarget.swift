@@ -36,8 +36,8 @@ actor HeldTarget: ImageTarget {
         if let placeholder { self.note(placeholder) }
     }
 
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
-        self.note(picture.image)
+    func setImage(_ image: TargetImage, for key: TargetKey) {
+        self.note(image.image)
     }
 
     private func note(_ image: Image) {

@@ -5,7 +5,7 @@ import TintypeTestSupport
 
 /// A target that writes down what it is told.
 ///
-/// Pictures are told apart by their gray.
+/// Images are told apart by their gray.
 actor RecordingTarget: ImageTarget {
     enum Call: Hashable {
         /// The test began a load here, in a step of the target's own.
@@ -13,7 +13,7 @@ actor RecordingTarget: ImageTarget {
         /// The test cancelled the load here.
         case cancel
         case placeholder(UInt8?)
-        case picture(UInt8, TargetPicture.Kind, LoadSource?)
+        case image(UInt8, TargetImage.Kind, LoadSource?)
         case transition(UInt8)
         case progress(TargetProgress)
         case failure(LoadError.Code?)
@@ -36,32 +36,32 @@ actor RecordingTarget: ImageTarget {
     }
 
     /// The calls of a key but for progress.
-    func shown(_ key: TargetKey = .picture) -> [Call] {
+    func shown(_ key: TargetKey = .image) -> [Call] {
         self.calls[key, default: []].filter { call in
             if case .progress = call { false } else { true }
         }
     }
 
-    func progress(_ key: TargetKey = .picture) -> [TargetProgress] {
+    func progress(_ key: TargetKey = .image) -> [TargetProgress] {
         self.calls[key, default: []].compactMap { call in
             if case .progress(let progress) = call { progress } else { nil }
         }
     }
 
-    /// Begins a load, as an actor does with its own picture.
+    /// Begins a load, as an actor does with its own image.
     @discardableResult
     func begin(
         _ number: UInt8,
         _ request: ImageRequest?,
         by loader: LoaderActor,
-        key: TargetKey = .picture,
+        key: TargetKey = .image,
         options: TargetOptions = TargetOptions()
     ) -> TargetLoad {
         self.note(.begin(number), key)
         return loader.load(request, into: self, key: key, options: options)
     }
 
-    func cancel(by loader: LoaderActor, key: TargetKey = .picture) {
+    func cancel(by loader: LoaderActor, key: TargetKey = .image) {
         self.note(.cancel, key)
         loader.cancelLoad(of: self, key: key)
     }
@@ -72,12 +72,12 @@ actor RecordingTarget: ImageTarget {
         self.note(.placeholder(placeholder.map(Self.gray)), key)
     }
 
-    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
-        self.note(.picture(Self.gray(picture.image), picture.kind, picture.source), key)
+    func setImage(_ image: TargetImage, for key: TargetKey) {
+        self.note(.image(Self.gray(image.image), image.kind, image.source), key)
     }
 
-    func transition(to picture: TargetPicture, for key: TargetKey) {
-        self.note(.transition(Self.gray(picture.image)), key)
+    func transition(to image: TargetImage, for key: TargetKey) {
+        self.note(.transition(Self.gray(image.image)), key)
     }
 
     func setProgress(_ progress: TargetProgress, for key: TargetKey) {
@@ -99,7 +99,7 @@ actor RecordingTarget: ImageTarget {
     private static func gray(_ image: Image) -> UInt8 { UInt8(clamping: image.pixels.sample(0, 0)) }
 }
 
-/// A picture of one gray.
+/// An image of one gray.
 func makeGray(_ gray: UInt8) throws -> Image {
     Image(pixels: try PixelBuffer.make(.gray8, width: 2, height: 2) { _, _, _ in gray })
 }

@@ -17,14 +17,14 @@ import TintypeTestTraits
         self.loader = self.fixture.makeLoader { $0.coders = CoderRegistry() }
     }
 
-    /// A request for a picture of one gray.
+    /// A request for an image of one gray.
     private func request(_ gray: UInt8, heldBy gate: Gate? = nil) throws -> ImageRequest {
         let body = try makePNG(gray: gray)
         self.origin.script("/\(gray)", gate.map { .held(by: $0, body: body) } ?? .body(body))
         return ImageRequest(url: self.origin.url("/\(gray)"))
     }
 
-    @Test func `a load shows the placeholder, tells its progress, and changes over to the picture`() async throws {
+    @Test func `a load shows the placeholder, tells its progress, and changes over to the image`() async throws {
         let request = try self.request(7)
         let options = TargetOptions(placeholder: try makeGray(1))
         let load = self.loader.load(request, into: self.target, options: options)
@@ -38,12 +38,12 @@ import TintypeTestTraits
         #expect(self.target.imageLoads.count == 0)
     }
 
-    @Test func `a picture in memory is set at once, without placeholder and transition`() async throws {
+    @Test func `an image in memory is set at once, without placeholder and transition`() async throws {
         let request = try self.request(7)
         _ = try await self.loader.image(for: request)
         let options = TargetOptions(placeholder: try makeGray(1))
         _ = try await self.loader.load(request, into: self.target, options: options).response
-        #expect(await self.target.shown() == [.picture(7, .final, .memory)])
+        #expect(await self.target.shown() == [.image(7, .final, .memory)])
         #expect(await self.target.progress() == [.started, .completed])
     }
 
@@ -52,7 +52,7 @@ import TintypeTestTraits
         (.unlessInMemory, false, true), (.unlessInMemory, true, false),
         (.always, false, true), (.always, true, true),
     ])
-    func `a transition comes unless the picture was in memory, or always, or never`(
+    func `a transition comes unless the image was in memory, or always, or never`(
         _ use: TargetOptions.TransitionUse,
         _ isInMemory: Bool,
         _ isExpected: Bool
@@ -62,10 +62,10 @@ import TintypeTestTraits
         let options = TargetOptions(transitionUse: use)
         _ = try await self.loader.load(request, into: self.target, options: options).response
         let last = await self.target.shown().last
-        #expect(last == (isExpected ? .transition(7) : .picture(7, .final, isInMemory ? .memory : .network)))
+        #expect(last == (isExpected ? .transition(7) : .image(7, .final, isInMemory ? .memory : .network)))
     }
 
-    @Test func `a picture from disk comes with a transition`() async throws {
+    @Test func `an image from disk comes with a transition`() async throws {
         var request = try self.request(7)
         request.options.insert(.waitForStore)
         _ = try await self.loader.image(for: request)
@@ -85,9 +85,9 @@ import TintypeTestTraits
         #expect(error?.code == .badStatus)
         #expect(await self.target.shown() == [.transition(7), .placeholder(1), .failure(.badStatus)])
         #expect(await self.target.progress().last == .started)
-        options.failurePicture = try makeGray(2)
+        options.failureImage = try makeGray(2)
         _ = try? await self.loader.load(missing, into: self.target, options: options).response
-        #expect(await self.target.shown().suffix(2) == [.picture(2, .failure, nil), .failure(.badStatus)])
+        #expect(await self.target.shown().suffix(2) == [.image(2, .failure, nil), .failure(.badStatus)])
     }
 
     @Test(arguments: [TargetOptions.PlaceholderUse.immediately, .onFailure])
@@ -100,7 +100,7 @@ import TintypeTestTraits
         let options = TargetOptions(
             placeholder: try makeGray(1),
             placeholderUse: use,
-            failurePicture: try makeGray(2)
+            failureImage: try makeGray(2)
         )
         let error = await #expect(throws: LoadError.self) {
             try await self.loader.load(nil, into: self.target, options: options).response
@@ -112,15 +112,15 @@ import TintypeTestTraits
         #expect(await self.target.shown() == [.placeholder(nil), .placeholder(1), .failure(.invalidURL)])
     }
 
-    @Test func `a picture that the caller sets itself is not set, and neither are previews`() async throws {
-        let options = TargetOptions(placeholder: try makeGray(1), failurePicture: try makeGray(2), setsPicture: false)
+    @Test func `an image that the caller sets itself is not set, and neither are previews`() async throws {
+        let options = TargetOptions(placeholder: try makeGray(1), failureImage: try makeGray(2), setsImage: false)
         let load = self.loader.load(try self.request(7), into: self.target, options: options)
         #expect(try await load.response.image.width == 8)
         #expect(await self.target.shown() == [.placeholder(1)])
         #expect(await self.target.progress().last == .completed)
         let missing = ImageRequest(url: self.origin.url("/missing"))
         _ = try? await self.loader.load(missing, into: self.target, options: options).response
-        #expect(await self.target.shown().suffix(2) == [.picture(2, .failure, nil), .failure(.badStatus)])
+        #expect(await self.target.shown().suffix(2) == [.image(2, .failure, nil), .failure(.badStatus)])
     }
 
     @Test(arguments: [true, false]) func `previews are shown where the request asks for them`(
@@ -135,7 +135,7 @@ import TintypeTestTraits
         let load = self.loader.load(request, into: self.target)
         let previewCount = { @Sendable in
             await self.target.shown().count { call in
-                if case .picture(_, .preview, nil) = call { true } else { false }
+                if case .image(_, .preview, nil) = call { true } else { false }
             }
         }
         if areAsked {
@@ -148,18 +148,18 @@ import TintypeTestTraits
         let count = await previewCount()
         #expect((count > 0) == areAsked)
         guard case .transition? = await self.target.shown().last else {
-            Issue.record("the picture is not shown last")
+            Issue.record("the image is not shown last")
             return
         }
     }
 
-    @Test func `a cached picture is shown while its origin is asked`() async throws {
+    @Test func `a cached image is shown while its origin is asked`() async throws {
         var request = try self.request(7)
         _ = try await self.loader.image(for: request)
         self.origin.script("/7", .body(try makePNG(gray: 9)))
         request.cachePolicy = .revalidate
         _ = try await self.loader.load(request, into: self.target).response
-        #expect(await self.target.shown() == [.placeholder(nil), .picture(7, .cached, .memory), .transition(9)])
+        #expect(await self.target.shown() == [.placeholder(nil), .image(7, .cached, .memory), .transition(9)])
     }
 
     @Test func `keys of one target are loaded side by side`() async throws {
@@ -232,7 +232,7 @@ import TintypeTestTraits
 
     @Test(arguments: [
         (RecordingTarget.Call.progress(.started), false), (.progress(.started), true), (.progress(.completed), false),
-        (.progress(.completed), true), (.placeholder(1), false), (.picture(2, .failure, nil), false),
+        (.progress(.completed), true), (.placeholder(1), false), (.image(2, .failure, nil), false),
     ])
     func `a target that begins another load while it is told of one hears no more of that`(
         _ call: RecordingTarget.Call,
@@ -241,9 +241,9 @@ import TintypeTestTraits
         let (loader, next) = (self.loader, try self.request(9))
         var first = try self.request(7)
         if isInMemory { _ = try await loader.image(for: first) }
-        if case .picture = call { first = ImageRequest(url: self.origin.url("/missing")) }
+        if case .image = call { first = ImageRequest(url: self.origin.url("/missing")) }
         let target = RecordingTarget(on: call) { $0.begin(9, next, by: loader) }
-        let options = TargetOptions(placeholder: try makeGray(1), failurePicture: try makeGray(2))
+        let options = TargetOptions(placeholder: try makeGray(1), failureImage: try makeGray(2))
         let load = loader.load(first, into: target, options: options)
         await #expect(throws: CancellationError.self) { try await load.response }
         await until { await target.shown().last == .transition(9) }
@@ -269,7 +269,7 @@ import TintypeTestTraits
         let target = HeldTarget()
         let options = { gray in
             let image = try makeGray(gray)
-            return TargetOptions(placeholder: image, failurePicture: image)
+            return TargetOptions(placeholder: image, failureImage: image)
         }
         let missing = ImageRequest(url: self.origin.url("/missing"))
         let first = self.loader.load(isFailing ? missing : try self.request(7), into: target, options: try options(7))
@@ -320,7 +320,7 @@ import TintypeTestTraits
             let options = TargetOptions(
                 placeholder: gray,
                 placeholderUse: Bool.random(using: &generator) ? .immediately : .onFailure,
-                failurePicture: Bool.random(using: &generator) ? gray : nil
+                failureImage: Bool.random(using: &generator) ? gray : nil
             )
             loads.append(await target.begin(number, request, by: loader, key: key, options: options))
             for _ in 0..<Int.random(in: 0..<60, using: &generator) { await Task.yield() }
@@ -337,7 +337,7 @@ import TintypeTestTraits
                 case .begin(let number): current = number
                 case .cancel: current = nil
                 case .placeholder(let gray): #expect(gray == current, "\(key): \(calls)")
-                case .picture(let gray, _, _), .transition(let gray): #expect(gray == current, "\(key): \(calls)")
+                case .image(let gray, _, _), .transition(let gray): #expect(gray == current, "\(key): \(calls)")
                 case .failure: #expect(current != nil, "\(key): \(calls)")
                 case .progress: break
                 }

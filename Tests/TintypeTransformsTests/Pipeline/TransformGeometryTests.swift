@@ -33,7 +33,7 @@ import TintypeTransforms
         #expect(geometry.turnedSize == PixelSize(width: expected.width, height: expected.height))
         let result = try geometry.transform(Image(pixels: pixels))
         #expect(result.pixels.samples == expected.pixels.samples)
-        // The same of the picture as a file may store it.
+        // The same of the image as a file may store it.
         for orientation in Orientation.allCases {
             let stored = try Image(pixels: pixels, orientation: orientation.inverse).upright()
             let result = try geometry.beforeTurn(orientation).transform(stored)
@@ -42,7 +42,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Orientation.allCases)
-    func `a resize between crops and turns reads the same part whichever way the picture is stored`(
+    func `a resize between crops and turns reads the same part whichever way the image is stored`(
         turn: Orientation
     ) throws {
         let image = Image(pixels: try .smooth(.rgb8, width: 64, height: 48))

@@ -30,7 +30,7 @@ import TintypeTransforms
         [.rotate(degrees: 270, canvas: .clip), .adjust(.hue(degrees: 40)), .adjust(.gamma(2)), .blur(.box(radius: 3))],
     ]
 
-    /// The transforms one by one, each on a picture that is there whole.
+    /// The transforms one by one, each on an image that is there whole.
     private static func oneByOne(_ pipeline: TransformPipeline, _ image: Image) throws -> Image {
         try pipeline.transforms.reduce(image) { try $1.transformer.transform($0) }
     }
@@ -51,7 +51,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: Self.pipelines, Orientation.allCases)
-    func `a picture that is still to be turned is turned first`(
+    func `an image that is still to be turned is turned first`(
         pipeline: TransformPipeline,
         orientation: Orientation
     ) throws {
@@ -194,7 +194,7 @@ import TintypeTransforms
         func working(_ pipeline: TransformPipeline) throws -> Int {
             try pipeline.footprint(for: layout).workingByteCount
         }
-        // No picture of the full size is made on the way.
+        // No image of the full size is made on the way.
         let fused = try working([
             .crop(.rectangle(x: 10, y: 10, width: 3_900, height: 2_900)), .flip(.horizontal),
             .resize(.fit(width: 100, height: 100)), .rotate(degrees: 90),

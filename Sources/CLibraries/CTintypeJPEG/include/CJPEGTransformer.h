@@ -19,10 +19,10 @@ typedef struct cjpeg_transform {
     bool swaps_sides;
     bool reverses_columns;
     bool reverses_rows;
-    /// Where the result begins in the turned picture, in units of its interleaved blocks (MCUs), and its size in
+    /// Where the result begins in the turned image, in units of its interleaved blocks (MCUs), and its size in
     /// pixels.
     ///
-    /// Units that are cut by the right or the lower edge of the source are none of the turned picture where its columns
+    /// Units that are cut by the right or the lower edge of the source are none of the turned image where its columns
     /// or rows are reversed.
     int left;
     int top;
@@ -30,9 +30,9 @@ typedef struct cjpeg_transform {
     int height;
     bool is_gray;
     bool is_progressive;
-    /// Whether the Huffman tables are made for this picture, in a second pass; always so for progressive ones.
+    /// Whether the Huffman tables are made for this image, in a second pass; always so for progressive ones.
     bool has_own_tables;
-    /// Whether a picture whose end is missing is written as far as it is there.
+    /// Whether an image whose end is missing is written as far as it is there.
     bool allows_truncated;
     int maximum_scans;
     /// More bytes than this are a failure.

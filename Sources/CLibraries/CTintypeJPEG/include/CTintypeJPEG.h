@@ -55,13 +55,13 @@ typedef enum cjpeg_damage {
 typedef struct cjpeg_decoder cjpeg_decoder;
 
 /// What the markers up to the first scan say.
-typedef struct cjpeg_picture {
+typedef struct cjpeg_image {
     int width;
     int height;
     int components;
-    /// Whether the picture is stored in several scans, and held as coefficients meanwhile.
+    /// Whether the image is stored in several scans, and held as coefficients meanwhile.
     bool is_multi_scan;
-} cjpeg_picture;
+} cjpeg_image;
 
 /// Told what is about to be done, in units of work; false stops the decoder.
 typedef bool (*cjpeg_count)(void *_Nonnull context, int64_t units);
@@ -97,7 +97,7 @@ typedef struct cjpeg_range {
 
 /// Leaves scans out of a complete loan, before any of it is read: they lie at `ranges`, the first one first.
 ///
-/// The picture is given out as if nothing were missing. False without memory.
+/// The image is given out as if nothing were missing. False without memory.
 bool cjpeg_decoder_leave_out(cjpeg_decoder *_Nonnull decoder, const cjpeg_range *_Nonnull ranges, size_t count);
 
 /// The lent bytes that were not used yet: to be lent again, followed by new ones.
@@ -111,7 +111,7 @@ void cjpeg_decoder_allow_own_entropy(cjpeg_decoder *_Nonnull decoder, size_t sma
 bool cjpeg_decoder_has_own_entropy(const cjpeg_decoder *_Nonnull decoder);
 
 /// Reads up to the first scan. Done or suspended.
-cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *_Nonnull decoder, cjpeg_picture *_Nonnull picture);
+cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *_Nonnull decoder, cjpeg_image *_Nonnull image);
 
 /// Says that `count` restart markers lie before what is lent next: as many as a part of the scan that was left out has.
 ///
@@ -125,16 +125,16 @@ cjpeg_status cjpeg_decoder_start(
     cjpeg_decoder *_Nonnull decoder, int divisor, int maximum_scans, int *_Nonnull width, int *_Nonnull height,
     int *_Nonnull components);
 
-/// Takes in up to `steps` rows of blocks of a multi-scan picture. Done at the end of the picture.
+/// Takes in up to `steps` rows of blocks of a multi-scan image. Done at the end of the image.
 cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *_Nonnull decoder, int steps);
 
-/// The scans of a multi-scan picture that are there whole.
+/// The scans of a multi-scan image that are there whole.
 int cjpeg_decoder_completed_scans(const cjpeg_decoder *_Nonnull decoder);
 
 /// Where the last whole scan ended, from the start of the present loan.
 size_t cjpeg_decoder_completed_offset(const cjpeg_decoder *_Nonnull decoder);
 
-/// Begins to give out rows of a multi-scan picture as far as it is known; at least one scan must be complete.
+/// Begins to give out rows of a multi-scan image as far as it is known; at least one scan must be complete.
 cjpeg_status cjpeg_decoder_begin_output(cjpeg_decoder *_Nonnull decoder);
 /// Ends what `cjpeg_decoder_begin_output` began.
 cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *_Nonnull decoder);
@@ -172,7 +172,7 @@ typedef struct cjpeg_settings {
     /// 1 to 100.
     int quality;
     bool is_progressive;
-    /// Whether the Huffman tables are made for this picture, in a second pass.
+    /// Whether the Huffman tables are made for this image, in a second pass.
     bool has_own_tables;
     /// The groups of blocks (MCUs) between two restart markers; 0 for none.
     int restart_interval;
@@ -189,7 +189,7 @@ typedef struct cjpeg_settings {
 cjpeg_encoder *_Nullable cjpeg_encoder_create(bool (*_Nonnull should_stop)(void));
 void cjpeg_encoder_free(cjpeg_encoder *_Nullable encoder);
 
-/// Begins a picture. Any result that was not taken is dropped.
+/// Begins an image. Any result that was not taken is dropped.
 cjpeg_status cjpeg_encoder_start(cjpeg_encoder *_Nonnull encoder, const cjpeg_settings *_Nonnull settings);
 
 /// Begins a marker segment with `count` bytes of content, before the first row.

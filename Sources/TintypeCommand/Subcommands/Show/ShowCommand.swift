@@ -5,23 +5,23 @@ import Tintype
 /// `tintype show`: draws images in the terminal.
 struct ShowCommand: Subcommand {
     static let name = "show"
-    static let summary = "draw pictures in the terminal"
+    static let summary = "draw images in the terminal"
     static let flags: Set = ["--still", "--reload"]
     static let values: Set = ["--protocol", "--width", "--height", "--loops", "--cache-dir"]
     static let help = """
-        Draws pictures in the terminal while they load; several in a grid.
+        Draws images in the terminal while they load; several in a grid.
 
         Usage: tintype show <url|path>... [options]
 
           --protocol NAME       kitty, sixel or blocks; default auto, as the terminal says that it can
-          --width N             columns for all pictures; default those of the terminal
-          --height N            rows for all pictures; default those of the terminal
-          --still               only the first picture of an animation
+          --width N             columns for all images; default those of the terminal
+          --height N            rows for all images; default those of the terminal
+          --still               only the first image of an animation
           --loops N             play animations so often, 0 for ever; default as they say
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --reload              load from the origin whatever is cached
 
-        Animations play until a key is pressed. Pictures are never enlarged. Where standard output
+        Animations play until a key is pressed. Images are never enlarged. Where standard output
         is no terminal, they are written below each other as half blocks, 80 columns wide, unless
         --protocol and --width say otherwise; in 24-bit colours where COLORTERM is truecolor.
         """
@@ -106,7 +106,7 @@ struct ShowCommand: Subcommand {
     }
 
     /// How to draw on the terminal: as it was asked for, or as the terminal says that it can.
-    private func drawing(on output: Output, input: TerminalInput?) async throws -> PictureDrawing {
+    private func drawing(on output: Output, input: TerminalInput?) async throws -> ImageDrawing {
         var window = output.pixelSize
         let asksGraphics = self.graphics == nil
         let asksSize = window == nil && self.graphics != .blocks
@@ -118,9 +118,9 @@ struct ShowCommand: Subcommand {
         }
         window = window ?? answers.window
         let size = output.size
-        var cell = answers.cell.map { PictureDrawing.PixelExtent(width: Double($0.width), height: Double($0.height)) }
+        var cell = answers.cell.map { ImageDrawing.PixelExtent(width: Double($0.width), height: Double($0.height)) }
         if cell == nil, let window {
-            cell = PictureDrawing.PixelExtent(
+            cell = ImageDrawing.PixelExtent(
                 width: Double(window.width) / Double(size.columns),
                 height: Double(window.height) / Double(size.rows)
             )
@@ -128,7 +128,7 @@ struct ShowCommand: Subcommand {
         // A cell under a pixel, or of a shape that none has, is a terminal's mistake.
         cell = cell.flatMap { $0.width >= 1 && (0.5...8).contains($0.height / $0.width) ? $0 : nil }
         let known: GraphicsProtocol = answers.knowsKitty ? .kitty : answers.knowsSixel ? .sixel : .blocks
-        return PictureDrawing(self.graphics ?? known, colors: Self.colors, cell: cell)
+        return ImageDrawing(self.graphics ?? known, colors: Self.colors, cell: cell)
     }
 
     private static var colors: BlockEncoder.Colors {
@@ -141,7 +141,7 @@ struct ShowCommand: Subcommand {
 
     /// Writes the images below each other.
     private func write(to output: Output, by loader: LoaderActor) async throws -> Bool {
-        let drawing = PictureDrawing(self.graphics ?? .blocks, colors: Self.colors, cell: nil)
+        let drawing = ImageDrawing(self.graphics ?? .blocks, colors: Self.colors, cell: nil)
         let area = CellSize(columns: self.columns ?? Self.usualColumns, rows: self.rows ?? 1_000)
         var succeeded = true
         for (index, input) in self.inputs.enumerated() {
@@ -165,7 +165,7 @@ struct ShowCommand: Subcommand {
         return succeeded
     }
 
-    private func text(of drawn: PictureDrawing.Drawing, _ drawing: PictureDrawing, id: UInt32) throws -> [UInt8] {
+    private func text(of drawn: ImageDrawing.Drawing, _ drawing: ImageDrawing, id: UInt32) throws -> [UInt8] {
         switch drawn.content {
         case .lines(let lines): lines.flatMap { $0 + [UInt8(ascii: "\n")] }
         case .pixels(let pixels):

@@ -21,7 +21,7 @@ struct ShowPage: Sendable {
 
     let loader: LoaderActor
     let screen: TerminalScreen
-    let drawing: PictureDrawing
+    let drawing: ImageDrawing
     let input: TerminalInput?
     let playback: Playback
     let cachePolicy: CachePolicy?

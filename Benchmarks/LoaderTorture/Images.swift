@@ -2,21 +2,21 @@ import FoundationEssentials
 import Tintype
 import TintypeTestSupport
 
-/// A thousand small pictures, each known again by its colour, whatever size and format it is brought to.
-struct Pictures: Sendable {
+/// A thousand small images, each known again by its colour, whatever size and format it is brought to.
+struct Images: Sendable {
     static let count = 1_000
-    /// The number of the picture that stands in for others.
+    /// The number of the image that stands in for others.
     static let fallback = 1_023
 
-    /// What the origin makes of a picture.
+    /// What the origin makes of an image.
     enum Conduct: Sendable {
         case healthy, missing, broken, page, truncated, flaky
     }
 
-    /// Each picture in two versions, encoded.
+    /// Each image in two versions, encoded.
     private let bodies: [[Data]]
     private let owners: [Data: Int]
-    /// The picture that stands in for others, decoded.
+    /// The image that stands in for others, decoded.
     let fallbackImage: Image
 
     init() async throws {
@@ -52,10 +52,10 @@ struct Pictures: Sendable {
 
     func body(_ number: Int, version: Int) -> Data { self.bodies[number][version] }
 
-    /// The picture whose bytes these are.
+    /// The image whose bytes these are.
     func number(of body: Data) -> Int? { self.owners[body] }
 
-    /// The picture that this was made of, by its colour.
+    /// The image that this was made of, by its colour.
     static func number(of image: Image) -> Int {
         let channels = image.pixels.format.channelCount
         func level(_ channel: Int) -> Int { image.pixels.sample(0, 0, channels < 3 ? 0 : channel) }
@@ -64,7 +64,7 @@ struct Pictures: Sendable {
 
     static func truncated(_ body: Data) -> Data { body.prefix(body.count * 3 / 4) }
 
-    static func page(_ number: Int) -> Data { Data("<html><body>Picture \(number) comes later.</body></html>".utf8) }
+    static func page(_ number: Int) -> Data { Data("<html><body>Image \(number) comes later.</body></html>".utf8) }
 
     static func size(of number: Int) -> (width: Int, height: Int) { (16 + number % 40, 16 + number / 40) }
 
@@ -73,7 +73,7 @@ struct Pictures: Sendable {
         switch number % 4 {
         case 0: return try await maker.encode(image, as: .png)
         case 1:
-            let encoding = PictureEncoding.jpeg(quality: 90, isProgressive: number.isMultiple(of: 3))
+            let encoding = OutputEncoding.jpeg(quality: 90, isProgressive: number.isMultiple(of: 3))
             return try await maker.encode(image, as: .jpeg, options: encoding.options)
         case 2: return try await maker.encode(image, as: .gif)
         default:
@@ -84,7 +84,7 @@ struct Pictures: Sendable {
         }
     }
 
-    /// A picture of one colour, which says the number; versions and frames differ a little.
+    /// An image of one colour, which says the number; versions and frames differ a little.
     static func image(_ number: Int, version: Int, frame: Int = 0) throws -> Image {
         let levels = [number % 16 * 16, number / 16 % 16 * 16, number / 256 * 64 + 16 + version * 16 + frame * 8]
         let (width, height) = Self.size(of: number)

@@ -14,7 +14,7 @@ enum GraphicsProtocol: String, Sendable, CaseIterable {
 }
 
 /// Brings images to the size of some cells, and writes them for a terminal.
-struct PictureDrawing: Sendable {
+struct ImageDrawing: Sendable {
     /// The size of a cell where the terminal does not say: that of a VT340, twice as high as wide.
     private static let usualCell = PixelExtent(width: 10, height: 20)
 

@@ -40,7 +40,7 @@ struct WebPTarget {
 ///
 /// The caller passes it more and more of the image's bytes. It writes rows to memory of the caller, which must outlive
 /// it. The bytes may move between two calls.
-struct WebPPictureDecoder: ~Copyable {
+struct WebPImageDecoder: ~Copyable {
     /// The fewest pixels of a lossy image to interrupt between rows; for smaller ones a call takes some milliseconds.
     private static let leastPixelsInSteps = 1 << 22
     /// The rows of a lossy image that are decoded together.
@@ -57,15 +57,15 @@ struct WebPPictureDecoder: ~Copyable {
     private let alphaCheck: WebPAlphaCheck?
 
     /// Creates a decoder that writes to `target`, scaled to its size.
-    init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
+    init(_ image: WebPCodedImage, to target: WebPTarget) throws(CodingError) {
         var config = WebPDecoderConfig()
         guard WebPInitDecoderConfig(&config) != 0 else { throw .outOfMemory(.webp) }
-        if (target.width, target.height) != (picture.frame.width, picture.frame.height) {
+        if (target.width, target.height) != (image.frame.width, image.frame.height) {
             config.options.use_scaling = 1
             config.options.scaled_width = CInt(target.width)
             config.options.scaled_height = CInt(target.height)
         }
-        let isInSteps = Self.isInSteps(picture)
+        let isInSteps = Self.isInSteps(image)
         // This starts no thread: libwebp does the thread's work between the calls for each step.
         config.options.use_threads = isInSteps ? 1 : 0
         config.output.colorspace = target.hasAlpha ? MODE_RGBA : MODE_RGB
@@ -82,10 +82,10 @@ struct WebPPictureDecoder: ~Copyable {
         self.config = kept
         self.decoder = decoder
         self.isInSteps = isInSteps
-        self.width = picture.frame.width
-        self.height = picture.frame.height
+        self.width = image.frame.width
+        self.height = image.frame.height
         self.targetHeight = target.height
-        self.alphaCheck = picture.frame.hasAlpha && !picture.isLossless ? WebPAlphaCheck(picture) : nil
+        self.alphaCheck = image.frame.hasAlpha && !image.isLossless ? WebPAlphaCheck(image) : nil
     }
 
     deinit {
@@ -94,9 +94,9 @@ struct WebPPictureDecoder: ~Copyable {
     }
 
     /// Returns whether the decoder of an image can be interrupted between rows.
-    static func isInSteps(_ picture: WebPCodedPicture) -> Bool {
-        !picture.isLossless && picture.frame.width >= Int(CWEBPSTEPS_MINIMUM_WIDTH)
-            && picture.frame.width * picture.frame.height >= Self.leastPixelsInSteps && cwebpsteps_are_available() != 0
+    static func isInSteps(_ image: WebPCodedImage) -> Bool {
+        !image.isLossless && image.frame.width >= Int(CWEBPSTEPS_MINIMUM_WIDTH)
+            && image.frame.width * image.frame.height >= Self.leastPixelsInSteps && cwebpsteps_are_available() != 0
     }
 
     /// Decodes as far as `bytes` go: the bytes of the image from its first one, never fewer than before.
@@ -152,9 +152,9 @@ final class WebPAlphaCheck {
     private var isDone = false
 
     /// Creates a check of the alpha of a lossy image.
-    init(_ picture: WebPCodedPicture) {
-        self.width = picture.frame.width
-        self.height = picture.frame.height
+    init(_ image: WebPCodedImage) {
+        self.width = image.frame.width
+        self.height = image.frame.height
     }
 
     /// Checks the bytes of the image from its first one, once the alpha chunk is complete.

@@ -5,7 +5,7 @@ import TintypeConcurrency
 public import TintypeImage
 
 /// The encoding of an image: the format and all options of its coder.
-public struct PictureEncoding: Sendable, Hashable {
+public struct OutputEncoding: Sendable, Hashable {
     /// The format.
     public let format: ImageFormat
     /// The options of the coder.
@@ -26,24 +26,24 @@ public struct PictureEncoding: Sendable, Hashable {
     /// JPEG, with transparency over white.
     ///
     /// The quality is clamped to 1 through 100.
-    public static func jpeg(quality: Int = 80, isProgressive: Bool = false) -> PictureEncoding {
-        PictureEncoding(.jpeg, options: EncodeOptions(quality: quality, isProgressive: isProgressive))
+    public static func jpeg(quality: Int = 80, isProgressive: Bool = false) -> OutputEncoding {
+        OutputEncoding(.jpeg, options: EncodeOptions(quality: quality, isProgressive: isProgressive))
     }
 
     /// Lossy WebP.
     ///
     /// The quality is clamped to 1 through 100.
-    public static func webp(quality: Int = 80) -> PictureEncoding {
-        PictureEncoding(.webp, options: EncodeOptions(quality: quality))
+    public static func webp(quality: Int = 80) -> OutputEncoding {
+        OutputEncoding(.webp, options: EncodeOptions(quality: quality))
     }
 
     /// PNG.
-    public static let png = PictureEncoding(.png)
+    public static let png = OutputEncoding(.png)
 
     /// GIF.
-    public static let gif = PictureEncoding(.gif)
+    public static let gif = OutputEncoding(.gif)
 
-    public static func == (left: PictureEncoding, right: PictureEncoding) -> Bool {
+    public static func == (left: OutputEncoding, right: OutputEncoding) -> Bool {
         left.number == right.number && left.format == right.format && left.options == right.options
     }
 
@@ -67,7 +67,7 @@ public struct PictureEncoding: Sendable, Hashable {
 
     private struct EncodedPair: Hashable {
         let image: CacheKey
-        let encoding: PictureEncoding
+        let encoding: OutputEncoding
     }
 
     private static let keys = Locked<[EncodedPair: CacheKey]>([:])
@@ -86,7 +86,7 @@ public struct PictureEncoding: Sendable, Hashable {
         return name
     }
 
-    private static let names = Locked<[PictureEncoding: String]>([:])
+    private static let names = Locked<[OutputEncoding: String]>([:])
 
     private static func text(of value: Any) -> String {
         if let data = value as? Data { return "\(data.count):\(BodyDigest.tag(of: data))" }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Peak memory of one picture of about 100 megapixels, loaded as a thumbnail of 400 pixels or
+/// Peak memory of one image of about 100 megapixels, loaded as a thumbnail of 400 pixels or
 /// scaled down to the usual limit.
-enum LargePictures {
+enum LargeImages {
     private static let name = "large-jpeg-peak"
     private static let pngName = "large-png-peak"
     /// The peer in whose row the bar stands; it is not set against a peer.
@@ -17,7 +17,7 @@ enum LargePictures {
             session in
             let path = try await session.photographs.enormous(session)
             var contest = Contest()
-            await contest.enterOurs { try await TintypeLargePicture.overHTTP(path, session) }
+            await contest.enterOurs { try await TintypeLargeImage.overHTTP(path, session) }
             try await contest.measure(session.plan.limited(to: 3))
             return contest.rows(named: Self.name + "-http", .peak) { _ in [.under(64)] }
         },
@@ -29,7 +29,7 @@ enum LargePictures {
         Benchmark(name: pngName + "-scale-down", summary: "peak memory of a 96 MP PNG to 60 MiB of pixels") { session in
             let path = try await session.photographs.enormousPNG(session)
             var contest = Contest()
-            await contest.enterOurs { try TintypeLargePicture.scaledDown(path) }
+            await contest.enterOurs { try TintypeLargeImage.scaledDown(path) }
             try await contest.measure(session.plan.limited(to: 3))
             // 4857x3238 in RGB are 45 MiB; 32 more for the strip and all else.
             return contest.rows(named: Self.pngName + "-scale-down", .peak) { _ in [.under(45 + 32)] }
@@ -56,7 +56,7 @@ enum LargePictures {
             ("large-png-peak-1000", try await session.photographs.enormousPNG(session), 667, 0),
         ] {
             var contest = Contest()
-            await contest.enterOurs { try TintypeLargePicture.toThousand(path, height: height) }
+            await contest.enterOurs { try TintypeLargeImage.toThousand(path, height: height) }
             try await contest.measure(session.plan.limited(to: 3))
             rows += contest.rows(named: name, .peak) { _ in [.under(target + 32 + extra)] }
         }
@@ -72,7 +72,7 @@ enum LargePictures {
     ) async throws -> [Row] {
         let check = ChildJob.isThumbnail(height: height)
         var contest = Contest()
-        await contest.enterOurs { try TintypeLargePicture.fromFile(path, check: check) }
+        await contest.enterOurs { try TintypeLargeImage.fromFile(path, check: check) }
         for (peer, job) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
             await contest.enter(peer) {
                 let worker = try await session.python()

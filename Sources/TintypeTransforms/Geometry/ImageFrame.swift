@@ -86,7 +86,7 @@ private struct RoundedRectangle {
 }
 
 /// A part of an image with round corners and a border; transparent outside.
-struct PictureFrame {
+struct ImageFrame {
     private let part: PixelRectangle
     private let outer: RoundedRectangle
     /// The area inside the border.
@@ -200,15 +200,15 @@ struct PictureFrame {
     private func mix(_ pixel: UnsafeMutablePointer<UInt8>, outer: Double, inner: Double) {
         let alpha = Double(pixel[3]) / 255
         let borderAlpha = Double(self.color.alpha) / 255
-        let pictureShare = inner + (outer - inner) * (1 - borderAlpha)
+        let imageShare = inner + (outer - inner) * (1 - borderAlpha)
         let borderShare = (outer - inner) * borderAlpha
-        let resultAlpha = pictureShare * alpha + borderShare
+        let resultAlpha = imageShare * alpha + borderShare
         guard resultAlpha * 255 >= 0.5 else {
             pixel.update(repeating: 0, count: 4)
             return
         }
         func mixed(_ sample: UInt8, _ border: UInt8) -> UInt8 {
-            let sum = Double(sample) * alpha * pictureShare + Double(border) * borderShare
+            let sum = Double(sample) * alpha * imageShare + Double(border) * borderShare
             return UInt8(min(max(sum / resultAlpha, 0), 255).rounded())
         }
         pixel[0] = mixed(pixel[0], self.color.red)

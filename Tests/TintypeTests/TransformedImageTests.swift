@@ -5,8 +5,8 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Pictures that are transformed: made on the way, kept under keys of their own.
-@Suite(.waiting, .timeLimit(.minutes(5))) struct TransformedPictureTests {
+/// Images that are transformed: made on the way, kept under keys of their own.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct TransformedImageTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
     let url: URL
@@ -50,7 +50,7 @@ import TintypeTestTraits
         ImageRequest(url: self.url, thumbnail: thumbnail, transforms: transforms)
     }
 
-    @Test func `a program's own transformer makes the picture, and its key tells the pictures apart`() async throws {
+    @Test func `a program's own transformer makes the image, and its key tells the images apart`() async throws {
         let loader = self.fixture.makeLoader()
         let plain = try await loader.image(for: self.url)
         let inverted = try await loader.response(for: self.request([.custom(Inversion())]))
@@ -103,7 +103,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Orientation.allCases)
-    func `a picture is upright when it is transformed, however it is stored`(orientation: Orientation) async throws {
+    func `an image is upright when it is transformed, however it is stored`(orientation: Orientation) async throws {
         let upright = Image(pixels: try .smooth(.rgb8, width: 64, height: 40))
         let stored = try upright.replacingPixels(upright.pixels, orientation: orientation.inverse).upright()
         var options = EncodeOptions(quality: 100, chromaSubsampling: .none)

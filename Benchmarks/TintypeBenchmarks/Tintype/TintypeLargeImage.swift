@@ -1,8 +1,8 @@
 import Foundation
 import Tintype
 
-/// Tintype's side of the large picture: a loader in a child process.
-enum TintypeLargePicture {
+/// Tintype's side of the large image: a loader in a child process.
+enum TintypeLargeImage {
     /// Loads the file at `path`, by its `file:` URL.
     static func fromFile(
         _ path: String,
@@ -27,7 +27,7 @@ enum TintypeLargePicture {
             let bytes = answer.width * answer.height * 4
             let limit = ImageRequest.defaultScaleDownLimit
             guard bytes <= limit, bytes > limit / 100 * 99 else {
-                throw Unavailable("the picture is \(answer.width)x\(answer.height)")
+                throw Unavailable("the image is \(answer.width)x\(answer.height)")
             }
         }
     }
@@ -52,7 +52,7 @@ enum TintypeLargePicture {
         try await self.measure(address, thumbnail: .fit(width: 1_000, height: 1_000)) { _, _ in }
     }
 
-    /// The child's job: the picture at `address`, scaled down to the usual limit.
+    /// The child's job: the image at `address`, scaled down to the usual limit.
     static func scaleDown(_ address: String) async throws {
         try await self.measure(address, scaleDownLimit: ImageRequest.defaultScaleDownLimit) { _, _ in }
     }

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Tintype
 import TintypeTestSupport
 
-/// Small pictures of all kinds, made when they are needed.
-enum Pictures {
+/// Small images of all kinds, made when they are needed.
+enum Images {
     /// A PNG of 8 by 6 pixels by default.
     static func png(_ format: PixelFormat = .rgb8, width: Int = 8, height: Int = 6, seed: UInt64 = 1) throws -> Data {
         let pixels = try PixelBuffer.noise(format, width: width, height: height, seed: seed)
@@ -69,14 +69,14 @@ enum Pictures {
     static func animation(durations: [Int], loopCount: Int) throws -> Data {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 8, height: 6)
         let still = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: EncodeOptions())
-        // The still's only chunk becomes the picture of every frame.
-        let picture = Array(still.dropFirst(12))
+        // The still's only chunk becomes the image of every frame.
+        let image = Array(still.dropFirst(12))
         let header: [UInt8] = [0x02, 0, 0, 0] + self.little24(7) + self.little24(5)
         var chunks = self.chunk("VP8X", header)
         chunks += self.chunk("ANIM", [0, 0, 0, 0, UInt8(loopCount), 0])
         for duration in durations {
             let frame: [UInt8] = [0, 0, 0, 0, 0, 0] + self.little24(7) + self.little24(5) + self.little24(duration)
-            chunks += self.chunk("ANMF", frame + [0] + picture)
+            chunks += self.chunk("ANMF", frame + [0] + image)
         }
         let size = chunks.count + 4
         return Data("RIFF".utf8) + self.little24(size) + [0] + Array("WEBP".utf8) + chunks

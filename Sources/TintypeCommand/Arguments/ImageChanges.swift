@@ -1,7 +1,7 @@
 import Tintype
 
 /// What `--rotate`, `--flip` and `--crop` ask for, whatever does it.
-struct PictureChanges: Sendable {
+struct ImageChanges: Sendable {
     /// The rotation and then the flip, of an upright image.
     let turn: JPEGTransform.Turn
     /// The part that is kept of the turned image.

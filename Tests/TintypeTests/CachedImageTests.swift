@@ -7,7 +7,7 @@ import TintypeTestTraits
 @testable import Tintype
 
 /// Bytes that are here already, and what the cache has of a request.
-@Suite(.waiting, .timeLimit(.minutes(5))) struct CachedPictureTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CachedImageTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
     let url: URL
@@ -22,7 +22,7 @@ import TintypeTestTraits
 
     // MARK: Bytes that are here
 
-    @Test func `bytes become a picture without a request`() async throws {
+    @Test func `bytes become an image without a request`() async throws {
         let loader = self.fixture.makeLoader()
         let data = try Fixtures.data("flower.jpg")
         let image = try await loader.image(from: data, thumbnail: .fit(width: 60, height: 60))
@@ -30,9 +30,9 @@ import TintypeTestTraits
         #expect(await loader.cache.statistics().memory.count == 0)
     }
 
-    @Test func `bytes that are no picture are an error with the coder's code`() async throws {
+    @Test func `bytes that are no image are an error with the coder's code`() async throws {
         let loader = self.fixture.makeLoader()
-        await #expect { try await loader.image(from: Data("no picture".utf8)) } throws: { error in
+        await #expect { try await loader.image(from: Data("no image".utf8)) } throws: { error in
             (error as? LoadError)?.code == .notAnImage
         }
     }
@@ -46,7 +46,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["camera.jpg", "camera.png", "camera.webp"])
-    func `the metadata of a picture is read from its bytes, and no pixel is decoded`(name: String) async throws {
+    func `the metadata of an image is read from its bytes, and no pixel is decoded`(name: String) async throws {
         let data = try Data(contentsOf: Fixtures.url(name))
         self.origin.script("/camera", .body(data))
         let loader = self.fixture.makeLoader()
@@ -96,7 +96,7 @@ import TintypeTestTraits
         #expect(self.requests == 0)
     }
 
-    @Test func `what is stored takes the place of pictures of older bytes`() async throws {
+    @Test func `what is stored takes the place of images of older bytes`() async throws {
         let loader = self.fixture.makeLoader()
         let thumbnail = ImageRequest(
             url: self.url,
@@ -143,12 +143,12 @@ import TintypeTestTraits
 
     @Test func `bytes that can't be stored are an error`() async throws {
         let loader = self.fixture.makeLoader { $0.disk?.sizeLimit = 100 }
-        let picture = Data(try makePNG())
+        let image = Data(try makePNG())
         let cases: [(Data, ImageRequest, LoadError.Code)] = [
             (Data("<html>".utf8), ImageRequest(url: self.url), .notAnImage),
-            (picture, ImageRequest(url: self.url), .cacheFailed),
-            (picture, ImageRequest(url: URL(filePath: "/picture.png")), .cacheFailed),
-            (picture, ImageRequest(url: self.url, originalCaching: .memory), .cacheFailed),
+            (image, ImageRequest(url: self.url), .cacheFailed),
+            (image, ImageRequest(url: URL(filePath: "/image.png")), .cacheFailed),
+            (image, ImageRequest(url: self.url, originalCaching: .memory), .cacheFailed),
         ]
         for (data, request, code) in cases {
             await #expect { try await loader.store(data, for: request) } throws: { error in
@@ -157,7 +157,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a picture that is stored is found in memory`() async throws {
+    @Test func `an image that is stored is found in memory`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
         let image = try await loader.image(from: Data(makePNG(width: 20)))
@@ -166,7 +166,7 @@ import TintypeTestTraits
         #expect(self.requests == 0)
     }
 
-    @Test func `a picture that is stored has the scale, the lifetime and the extra data of its request`() async throws {
+    @Test func `an image that is stored has the scale, the lifetime and the extra data of its request`() async throws {
         let clock = TestClock()
         let loader = self.fixture.makeLoader(.neverRevalidate, by: clock)
         var request = ImageRequest(url: self.origin.url("/a@2x.png"))
@@ -225,7 +225,7 @@ import TintypeTestTraits
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
-    @Test func `a picture only in memory is held by the memory alone`() async throws {
+    @Test func `an image only in memory is held by the memory alone`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.url, originalCaching: .memory)
         #expect(await loader.tiers(holding: request) == .none)

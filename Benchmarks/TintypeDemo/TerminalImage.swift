@@ -1,10 +1,10 @@
 import Glibc
 import Tintype
 
-/// A picture drawn with half blocks, two pixels a character, in 24-bit colour.
+/// An image drawn with half blocks, two pixels a character, in 24-bit colour.
 ///
 /// Off a terminal it is drawn in shades of ASCII, without control codes.
-struct TerminalPicture {
+struct TerminalImage {
     private static let shades = Array(" .:-=+*#%@")
     private let image: Image
     private let isColored: Bool

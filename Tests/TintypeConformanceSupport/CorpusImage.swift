@@ -3,7 +3,7 @@ import Glibc
 import TintypeTestSupport
 
 /// One line of the corpus manifest; the corpus' own README explains the columns.
-public struct CorpusPicture: Sendable, CustomStringConvertible {
+public struct CorpusImage: Sendable, CustomStringConvertible {
     /// The path within the corpus.
     public let path: String
     /// The format, as the manifest names it.

@@ -1,8 +1,8 @@
-/// A picture of the corpus that benchmarks work on.
-struct Picture: Sendable {
+/// An image of the corpus that benchmarks work on.
+struct SubjectImage: Sendable {
     /// Where the corpus has it.
     let file: String
-    /// The size of the upright picture.
+    /// The size of the upright image.
     let width: Int
     let height: Int
     /// Whether its metadata is taken out first: it has a profile, which only some sides convert.
@@ -27,21 +27,26 @@ struct Picture: Sendable {
     }
 
     /// 12 MP of a camera, 4:2:2, baseline.
-    static let camera = Picture(file: "photos/Canon_EOS_450D.jpg", width: 4272, height: 2848)
+    static let camera = SubjectImage(file: "photos/Canon_EOS_450D.jpg", width: 4272, height: 2848)
     /// 12 MP of a telephone, 4:2:0, baseline.
-    static let telephone = Picture(file: "photos/TestJFIF.jpg", width: 4032, height: 3024, isStripped: true)
+    static let telephone = SubjectImage(file: "photos/TestJFIF.jpg", width: 4032, height: 3024, isStripped: true)
     /// 18 MP, 4:4:4, progressive.
-    static let progressive = Picture(file: "photos/TestImageLarge.jpg", width: 5250, height: 3450, isProgressive: true)
+    static let progressive = SubjectImage(
+        file: "photos/TestImageLarge.jpg",
+        width: 5250,
+        height: 3450,
+        isProgressive: true
+    )
     /// About 50 kB, of the harness' own making.
-    static let small = Picture(file: "photograph-50kB.jpg", width: 800, height: 533)
+    static let small = SubjectImage(file: "photograph-50kB.jpg", width: 800, height: 533)
     /// A photograph in 24-bit PNG.
-    static let pngPhotograph = Picture(file: "photos/1.png", width: 768, height: 512)
+    static let pngPhotograph = SubjectImage(file: "photos/1.png", width: 768, height: 512)
     /// Another photograph in 24-bit PNG.
-    static let pngOther = Picture(file: "photos/3.png", width: 768, height: 512)
+    static let pngOther = SubjectImage(file: "photos/3.png", width: 768, height: 512)
     /// A large drawing in 24-bit PNG.
-    static let pngDrawing = Picture(file: "photos/60430844748882ff66b9a5598ef06dd6.png", width: 1446, height: 2048)
+    static let pngDrawing = SubjectImage(file: "photos/60430844748882ff66b9a5598ef06dd6.png", width: 1446, height: 2048)
     /// A photograph in lossy WebP.
-    static let webpPhotograph = Picture(file: "photos/webpvp8.webp", width: 1600, height: 900)
+    static let webpPhotograph = SubjectImage(file: "photos/webpvp8.webp", width: 1600, height: 900)
 
     /// The photographs of the corpus, in three formats; a diagram is left out.
     static let photographs =
@@ -49,15 +54,15 @@ struct Picture: Sendable {
             camera,
             telephone,
             progressive,
-            Picture(file: "photos/Canon_PowerShot_A85.jpg", width: 2272, height: 1704),
-            Picture(file: "photos/Issue_266.jpg", width: 5760, height: 3840, isStripped: true),
-            Picture(file: "photos/Issue_525.jpg", width: 4032, height: 3024, isStripped: true),
-            Picture(file: "photos/large.jpg", width: 4000, height: 6000, isStripped: true),
+            SubjectImage(file: "photos/Canon_PowerShot_A85.jpg", width: 2272, height: 1704),
+            SubjectImage(file: "photos/Issue_266.jpg", width: 5760, height: 3840, isStripped: true),
+            SubjectImage(file: "photos/Issue_525.jpg", width: 4032, height: 3024, isStripped: true),
+            SubjectImage(file: "photos/large.jpg", width: 4000, height: 6000, isStripped: true),
             webpPhotograph,
             pngPhotograph,
-            Picture(file: "photos/2.png", width: 768, height: 512),
+            SubjectImage(file: "photos/2.png", width: 768, height: 512),
             pngOther,
-            Picture(file: "photos/4.png", width: 512, height: 768),
+            SubjectImage(file: "photos/4.png", width: 512, height: 768),
             pngDrawing,
         ]
 }

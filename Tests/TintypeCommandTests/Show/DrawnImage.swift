@@ -5,7 +5,7 @@ import Testing
 @testable import TintypeCommand
 
 /// The pixels that a terminal shows for an escape code: red in the lowest byte, zero where nothing is drawn.
-struct DrawnPicture: Equatable {
+struct DrawnImage: Equatable {
     let width: Int
     let height: Int
     var pixels: [UInt32]
@@ -16,7 +16,7 @@ struct DrawnPicture: Equatable {
         self.pixels = pixels
     }
 
-    /// What a picture looks like to a terminal with alpha.
+    /// What an image looks like to a terminal with alpha.
     init(_ pixels: TerminalPixels) {
         self.init(width: pixels.width, height: pixels.height, pixels: pixels.pixels)
     }
@@ -66,14 +66,14 @@ struct DrawnPicture: Equatable {
 
     private mutating func draw(_ mask: UInt8, at column: Int, _ top: Int, _ pixel: UInt32) throws {
         for bit in 0..<6 where mask >> bit & 1 == 1 {
-            try #require(column < self.width && top + bit < self.height, "a pixel outside of the picture")
+            try #require(column < self.width && top + bit < self.height, "a pixel outside of the image")
             let place = (top + bit) * self.width + column
             try #require(self.pixels[place] == 0, "a pixel is drawn twice")
             self.pixels[place] = pixel
         }
     }
 
-    /// The pixels of a whole picture in Kitty's protocol.
+    /// The pixels of a whole image in Kitty's protocol.
     init(kitty keys: [String: String], payload: [UInt8]) throws {
         let width = try #require(keys["s"].flatMap { Int($0) })
         let height = try #require(keys["v"].flatMap { Int($0) })
