@@ -1,22 +1,22 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// The cache: decoded images in memory, encoded bytes on disk.
+/// A cache that holds decoded images in memory and encoded bytes on disk.
 ///
-/// It asks the tiers in their order. Nothing waits for the actor, which only keeps why a read failed: look-ups, stores
-/// and removals run beside each other, on any number of threads.
+/// Look-ups, stores and removals run concurrently on any number of threads. The actor itself only guards the error of
+/// the last failed read.
 ///
-/// A load never fails because of its cache: a disk that can't be read is a miss, and a store in
-/// the background keeps its error for the statistics.
+/// A load never fails because of its cache. A disk read that fails is a miss, and the error of a store in the
+/// background is in the statistics.
 public actor CacheActor: ImageCache {
-    /// The memory tier; may be used from anywhere.
+    /// The memory tier, which any thread may use.
     public nonisolated let memory: MemoryCache
-    /// The disk tier, or `nil` for a cache that lives in memory only; may be used from anywhere.
+    /// The disk tier, which any thread may use; `nil` if the cache has only memory.
     public nonisolated let disk: DiskCache?
 
     private var lastReadError: CacheError?
 
-    /// Joins two tiers.
+    /// Creates a cache of two tiers.
     public init(memory: MemoryCache = MemoryCache(), disk: DiskCache?) {
         self.memory = memory
         self.disk = disk
@@ -92,7 +92,7 @@ public actor CacheActor: ImageCache {
         if tiers.contains(.disk), let data { self.disk?.enqueueStore(data, metadata: metadata, for: key) }
         guard tiers.contains(.memory), let image else { return nil }
         let outcome = self.memory.insert(image, metadata: metadata, for: key)
-        // In this order: what is made of the old one meanwhile finds the new one there.
+        // Remove encoded images last: one that is encoded meanwhile already uses the new image.
         self.memory.removeEncoded(of: key)
         return outcome
     }

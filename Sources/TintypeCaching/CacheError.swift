@@ -2,16 +2,16 @@ import Glibc
 import TintypeConcurrency
 @_exported public import TintypeErrors
 
-/// Why a cache could not do what it was asked.
+/// An error of a cache.
 ///
-/// A missing, expired or damaged entry is a miss and never an error.
+/// A missing, expired or damaged entry is a miss, never an error.
 public struct CacheError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// The cause and the remedy, in full sentences.
     public let message: String
     /// The system call that failed, if one did.
     public let underlyingError: SystemCallError?
@@ -28,12 +28,12 @@ public struct CacheError: TintypeError {
         return "\(self.code): \(self.message) (\(underlyingError))"
     }
 
-    /// The thread of a lane was refused.
+    /// Returns the error for a lane whose thread could not be started.
     static func threadRefused(_ error: ThreadError) -> CacheError {
         CacheError(code: error.code, message: error.message)
     }
 
-    /// The error of a store, a removal or the making of a folder that failed in `directory`.
+    /// Returns the error for a store, a removal or the creation of a folder that failed in `directory`.
     static func writing(_ error: SystemCallError, in directory: String) -> CacheError {
         let folder = "cache folder \(directory)"
         let (code, message): (Code, String) =
@@ -66,7 +66,7 @@ public struct CacheError: TintypeError {
         return CacheError(code: code, message: message, underlyingError: error)
     }
 
-    /// The error of a read that failed in `directory`.
+    /// Returns the error for a read that failed in `directory`.
     static func reading(_ error: SystemCallError, in directory: String) -> CacheError {
         let folder = "cache folder \(directory)"
         let (code, message): (Code, String) =
@@ -78,7 +78,7 @@ public struct CacheError: TintypeError {
         return CacheError(code: code, message: message, underlyingError: error)
     }
 
-    /// A file of the cache could not be deleted.
+    /// Returns the error for a file of the cache that cannot be deleted.
     static func removing(_ error: SystemCallError, of path: String) -> CacheError {
         CacheError(
             code: .notRemovable,
@@ -88,7 +88,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// The catalogue of `directory` can't be shared.
+    /// Returns the error for a catalogue of `directory` that cannot be shared.
     static func catalogue(_ error: SystemCallError, in directory: String) -> CacheError {
         let reason =
             error.number == EEXIST
@@ -101,7 +101,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// Others than this user and root may change what the cache of `directory` serves.
+    /// Returns the error for a cache whose entries in `directory` users other than this one and root may change.
     static func exposed(to strangers: String, in directory: String) -> CacheError {
         CacheError(
             code: .cacheNotPrivate,
@@ -110,7 +110,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// An entry of `byteCount` bytes does not fit in a cache of `limit` bytes.
+    /// Returns the error for an entry of `byteCount` bytes that does not fit into a cache of `limit` bytes.
     static func tooLarge(_ byteCount: Int, limit: Int, in directory: String) -> CacheError {
         CacheError(
             code: .entryTooLarge,
@@ -119,7 +119,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// The size limit left no room, because others kept all of it.
+    /// Returns the error for a store that found no room within the size limit because other processes used all of it.
     static func noRoom(in directory: String) -> CacheError {
         CacheError(
             code: .diskFull,
@@ -128,7 +128,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// The cache of `directory` was shut down.
+    /// Returns the error for a use of the cache of `directory` after its shutdown.
     static func shutDown(_ directory: String) -> CacheError {
         CacheError(
             code: .shutDown,
@@ -136,7 +136,7 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// A store in the background was refused because `byteCount` bytes are waiting already.
+    /// Returns the error for a background store that was refused because `byteCount` bytes already wait to be stored.
     static func tooManyPending(_ byteCount: Int, in directory: String) -> CacheError {
         CacheError(
             code: .tooManyPendingStores,
@@ -168,25 +168,25 @@ public struct CacheError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The disk, or the quota of the user, is full (`ENOSPC`, `EDQUOT`).
+    /// The disk is full, or the user's quota is used up (`ENOSPC`, `EDQUOT`).
     public static let diskFull = TintypeErrorCode("diskFull", .internalFailure)
-    /// The folder can't be written to (`EACCES`, `EPERM`, `EROFS`, `ENOTDIR` and their like).
+    /// The folder is not writable (`EACCES`, `EPERM`, `EROFS`, `ENOTDIR` and similar errors).
     public static let cacheNotWritable = TintypeErrorCode("cacheNotWritable", .internalFailure)
-    /// An entry or the folder can't be read (`EACCES`, `EPERM`).
+    /// An entry or the folder is not readable (`EACCES`, `EPERM`).
     public static let notReadable = TintypeErrorCode("notReadable", .internalFailure)
-    /// One entry is bigger than the whole size limit.
+    /// An entry is larger than the whole size limit.
     public static let entryTooLarge = TintypeErrorCode("entryTooLarge", .internalFailure)
-    /// The disk is so slow that the stores which wait in memory have reached their limit.
+    /// The disk is so slow that the pending stores have reached their limit.
     public static let tooManyPendingStores = TintypeErrorCode("tooManyPendingStores", .busy)
     /// The disk failed to read or write (`EIO`).
     public static let diskFault = TintypeErrorCode("diskFault", .internalFailure)
-    /// Another process kept the folder's lock for longer than this one waits; it may have been stopped.
+    /// Another process held the folder's lock for too long; it may have been stopped.
     public static let lockTimedOut = TintypeErrorCode("lockTimedOut", .busy)
-    /// A file of the cache can't be deleted; its bytes go on counting towards the limit.
+    /// A file of the cache cannot be deleted; its bytes still count towards the limit.
     public static let notRemovable = TintypeErrorCode("notRemovable", .internalFailure)
-    /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
+    /// The catalogue of the folder cannot be shared; each process knows only its own changes.
     public static let catalogueUnusable = TintypeErrorCode("catalogueUnusable", .internalFailure)
-    /// Another user may change the folder, and so what the cache serves; the folder is used all the same.
+    /// Another user can change the folder and so the images that the cache serves; the cache uses the folder anyway.
     public static let cacheNotPrivate = TintypeErrorCode("cacheNotPrivate", .internalFailure)
 }
 
@@ -203,21 +203,21 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
         self.number = number
     }
 
-    /// The error of the call that just returned on this thread.
+    /// Returns the error of the call that just failed on this thread.
     static func last(_ call: String) -> SystemCallError {
         SystemCallError(call: call, number: errno)
     }
 
-    /// Whether it says that the file system, or the quota of the user, has no inode left for another file.
+    /// Whether the file system, or the user's quota, has no inode left for another file.
     var meansNoInode: Bool {
         (self.number == ENOSPC || self.number == EDQUOT) && (self.call == "open" || self.call == "mkdir")
     }
 
-    /// Whether it says that there is nothing at a path.
+    /// Whether the path does not exist.
     var meansMissing: Bool { self.number == ENOENT || self.number == ENOTDIR }
 
     public var description: String {
-        // `strerror_r` writes into our buffer or returns a static text; `strerror` is not thread-safe.
+        // `strerror_r` writes into our buffer; `strerror` is not thread-safe.
         var buffer = [CChar](repeating: 0, count: 128)
         let text = buffer.withUnsafeMutableBufferPointer { buffer -> String in
             guard let base = buffer.baseAddress, strerror_r(self.number, base, buffer.count) == 0 else {

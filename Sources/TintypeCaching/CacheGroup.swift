@@ -84,7 +84,8 @@ public final class CacheGroup: ImageCache {
 
     /// Returns the result of the first cache that has one, and asks each cache once.
     ///
-    /// The `first` of a lazy sequence would ask that cache again, and end the process if it had lost its entry meanwhile.
+    /// The `first` of a lazy sequence would ask that cache again, and end the process if it had lost its entry
+    /// meanwhile.
     private static func first<Found>(
         of caches: some Sequence<any ImageCache>,
         _ find: (any ImageCache) -> Found?
@@ -279,15 +280,15 @@ public final class CacheGroup: ImageCache {
 
     /// The policy for each kind of operation.
     public struct Policies: Sendable, Hashable {
-        /// Looking up entries; default one after the other.
+        /// Looking up entries; by default one cache after the other.
         public var query: Policy
-        /// Checking whether there is an entry; default one after the other.
+        /// Checking whether there is an entry; by default one cache after the other.
         public var contains: Policy
-        /// Storing; default only in the highest cache.
+        /// Storing; by default only in the highest cache.
         public var store: Policy
-        /// Removing one entry; default everywhere at once.
+        /// Removing one entry; by default from all caches at once.
         public var remove: Policy
-        /// Removing all entries; default everywhere at once.
+        /// Removing all entries; by default from all caches at once.
         public var clear: Policy
 
         /// Creates policies.

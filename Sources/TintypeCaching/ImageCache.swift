@@ -6,7 +6,7 @@ public import TintypeImage
 /// ``CacheActor`` is one cache, and ``CacheGroup`` joins several. Conform to this protocol to add a cache of another
 /// kind, such as one that several machines share.
 public protocol ImageCache: Sendable {
-    /// Whether all entries come from the memory and the disks of this machine; default `false`.
+    /// Whether all entries come from the memory and the disks of this machine; by default `false`.
     ///
     /// A loader lets local reads wait for their turn if too many bytes are in memory. It never does so for reads that
     /// may take long, such as from another machine.

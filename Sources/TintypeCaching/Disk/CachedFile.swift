@@ -1,18 +1,18 @@
 import Glibc
 
-/// The file that has an entry of the disk tier, opened, and where in it the encoded bytes are.
+/// An open file of an entry of the disk tier, and the range of the encoded bytes in it.
 ///
-/// For those that hand the bytes on without reading them, as `sendfile` does. The bytes were checked when the file was
-/// opened. They stay as they are for as long as this lives, also when the entry is removed or replaced meanwhile: an
-/// entry is never written again in place.
+/// Use it to pass the bytes on without reading them, as `sendfile` does. The cache checked the bytes when it opened the
+/// file. They do not change while this object lives, even if the entry is removed or replaced, because the cache never
+/// writes to the file of an entry in place.
 public final class CachedFile: Sendable {
-    /// The path of the file; another entry may be found there by and by.
+    /// The path of the file, at which another entry may be later.
     public let path: String
-    /// Where the encoded bytes begin, in bytes from the start of the file.
+    /// The offset of the encoded bytes from the start of the file.
     public let offset: Int
-    /// The number of the encoded bytes, which reach to the end of the file.
+    /// The number of encoded bytes, which reach to the end of the file.
     public let byteCount: Int
-    /// What was stored with them.
+    /// The metadata of the entry.
     public let metadata: EntryMetadata
     private let file: OpenFile
 
@@ -24,13 +24,14 @@ public final class CachedFile: Sendable {
         self.metadata = metadata
     }
 
-    /// The file descriptor, open for reading and closed with this object; its position is at the start of the file.
+    /// The file descriptor, open for reading and closed with this object.
     ///
-    /// Read it with calls that take an offset, because all that hold this object share the position.
+    /// Read it with calls that take an offset, because all users of this object share the position. The position is at
+    /// the start of the file at first.
     public var descriptor: CInt { self.file.descriptor }
 }
 
 extension CachedFile: CustomStringConvertible {
-    /// Where the bytes are: the path, their number, and the offset of the first.
+    /// The path, the number of bytes, and the offset of the first.
     public var description: String { "\(self.path), \(self.byteCount) bytes from \(self.offset) on" }
 }

@@ -13,48 +13,47 @@ extension DiskCache {
         case creation
     }
 
-    /// The folder of a disk tier, and its limits.
+    /// The configuration of a disk tier: its folder and its limits.
     public struct Configuration: Sendable {
-        /// The folder.
-        ///
-        /// The first store creates it, readable only for this user.
+        /// The folder, which the first store creates with access for this user only.
         public var directory: URL
-        /// The name of a cache of its own inside the folder, with limits of its own; `nil` for the folder
-        /// itself.
+        /// The name of a separate cache with its own limits inside the folder; by default `nil`, the folder itself.
         public var namespace: String?
-        /// The folders of other caches, for entries that are not in this one.
+        /// The folders of other caches, for entries that are not in this one; by default none.
         ///
-        /// The cache only reads them: it neither removes entries nor records uses there.
+        /// The cache only reads them. It neither removes entries nor records uses there.
         public var readOnlyDirectories: [URL]
-        /// The age at which an entry becomes a miss, or `nil` for none.
+        /// The age at which an entry becomes a miss, or `nil` for no limit; by default seven days.
         public var maximumAge: Duration?
-        /// The most bytes of all files in the folder together; `Int.max` for no limit.
+        /// The maximum bytes of all files in the folder together, or `Int.max` for no limit; by default 1 GiB.
         ///
-        /// The limit applies during writes, also if several processes with the same limit write. The catalogue counts:
-        /// 4 KiB in a small cache, 5 % of entries of 1 KB. Below a limit of 64 KiB only the entries count.
+        /// The limit holds during writes, even if several processes with the same limit write. The catalogue counts as
+        /// well: 4 KiB in a small cache, or 5 % with entries of 1 KB. Below a limit of 64 KiB only the entries count.
         public var sizeLimit: Int
-        /// The event from which ages count.
+        /// The event from which the age of an entry counts; by default its last use.
         public var expiry: Expiry
-        /// The number of threads that read and write, at least 1.
+        /// The number of threads that read and write, at least 1; by default 2.
         ///
         /// Each key belongs to one of them.
         public var laneCount: Int
-        /// The most bytes that wait in memory for background stores, including metadata and long keys; default a
-        /// sixteenth of the memory that the process may use, at most 64 MiB.
+        /// The maximum bytes of background stores that wait in memory, including metadata and long keys.
+        ///
+        /// By default a sixteenth of the memory that the process may use, and at most 64 MiB.
         public var pendingByteLimit: Int
-        /// The longest wait of a change for the folder's lock, which a stopped process may have.
+        /// The longest time that a change waits for the folder's lock, which a stopped process may hold; by default 1
+        /// second.
         ///
         /// After that the change fails with ``CacheError/Code/lockTimedOut``. Look-ups wait only while the folder is
-        /// opened.
+        /// being opened.
         public var lockTimeout: Duration
         /// The clock for ages.
         public var now: @Sendable () -> Date
-        /// Receives the error of a background store, on one of the cache's threads, or on the storing thread if too
-        /// many bytes wait.
+        /// A function that receives the errors of background stores.
         ///
-        /// It also receives ``CacheError/Code/notPrivate`` once if other users may change the folder.
+        /// The cache calls it on one of its threads, or on the storing thread if too many bytes wait. It also receives
+        /// ``CacheError/Code/cacheNotPrivate`` once if other users can change the folder.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
-        /// Makes a thread of the cache sleep while it waits for others.
+        /// A function that pauses a thread of the cache while it waits for other processes.
         var sleep: @Sendable (Duration) -> Void = Patience.sleep
 
         /// Creates a configuration.
@@ -84,29 +83,29 @@ extension DiskCache {
             self.storeErrorHandler = storeErrorHandler
         }
 
-        /// A sixteenth of the memory that the process may use, at most 64 MiB; computed once.
+        /// A sixteenth of the memory that the process may use, and at most 64 MiB; computed once.
         public static let defaultPendingByteLimit = min(MemoryBudget().byteCount / 16, 64 << 20)
 
-        /// The path of the folder of the cache.
+        /// The path of the cache's folder.
         var folderPath: String {
             let path = Self.path(of: self.directory)
             guard let namespace = self.namespace else { return path }
             return path + "/" + CacheFolder.namespacesName + "/" + Self.folderName(of: namespace)
         }
 
-        /// The path of a folder, without a slash at its end.
+        /// Returns the path of a folder without a trailing slash.
         static func path(of directory: URL) -> String {
             var path = directory.absoluteURL.path(percentEncoded: false)
             while path.count > 1, path.hasSuffix("/") { path.removeLast() }
             return path
         }
 
-        /// Returns a safe name for a folder.
+        /// Returns a safe folder name for a namespace.
         ///
-        /// Characters other than ASCII letters, digits, `_`, `-` and inner dots
-        /// become `%` and two digits. A very long name becomes a digest.
+        /// Characters other than ASCII letters, digits, `_`, `-` and inner dots become `%` and two digits. A very long
+        /// name becomes a digest.
         static func folderName(of namespace: String) -> String {
-            // Two digits follow every other "%", so that no short name can be the same.
+            // Every other "%" precedes two digits, so this name differs from all short ones.
             guard (1...80).contains(namespace.utf8.count) else { return "%-" + CacheKey(namespace).digest }
             return namespace.utf8.enumerated().reduce(into: "") { name, next in
                 let character = Character(UnicodeScalar(next.element))
@@ -119,7 +118,7 @@ extension DiskCache {
             }
         }
 
-        /// `$XDG_CACHE_HOME/tintype`, or `$HOME/.cache/tintype` if that is not set.
+        /// The default folder: `$XDG_CACHE_HOME/tintype`, or `$HOME/.cache/tintype` if that is not set.
         ///
         /// Without `HOME` it is in the home folder of the user's account.
         public static var defaultDirectory: URL {
@@ -130,7 +129,7 @@ extension DiskCache {
             )
         }
 
-        /// The default folder for an environment.
+        /// Returns the default folder for an environment.
         ///
         /// The XDG specification says to ignore a path that is not absolute.
         static func defaultDirectory(cacheHome: String?, home: String?, accountHome: @autoclosure () -> URL) -> URL {

@@ -2,26 +2,27 @@ public import FoundationEssentials
 import Synchronization
 import TintypeConcurrency
 
-/// The disk tier: encoded bytes in files, within limits of age and size.
+/// The disk tier: encoded bytes in files, with limits on age and size.
 ///
-/// One file an entry, written whole and then moved into place, with its own key, metadata and a
-/// checksum over all: whatever is not exactly what was stored is a miss and is removed. No file
-/// is synchronised: a power cut may cost the newest entries, and never brings back a wrong one.
+/// Each entry is one file with its key, its metadata and checksums. The cache writes the whole file and then moves it
+/// into place. A file that differs from what was stored is a miss, and the cache removes it. The cache does not
+/// synchronise files to the disk. A power cut may cost the newest entries, but never makes the cache return wrong
+/// bytes.
 ///
-/// A catalogue in memory that is mapped from a file, and shared by all processes that use the
-/// folder, knows each entry's size and last use: a folder of a million entries is open at once,
-/// a miss reads no file, and the size limit holds over all processes that write. It is never trusted over the files,
-/// and is made anew from them where it is lost, damaged or of another version. So that a process that cuts it short does
-/// not end others, a handler of `SIGBUS` is installed with the first catalogue that is mapped; it hands on every signal
-/// that is not about one.
+/// The catalogue contains the size and the last use of each entry. It is a memory-mapped file that all processes with
+/// the same folder share. So a folder of a million entries opens at once, a miss reads no file, and the size limit
+/// holds over all processes that write. The files take precedence over the catalogue. The cache rebuilds a catalogue
+/// that is lost, damaged or of another version. If another process truncates a mapped catalogue, access to it raises
+/// `SIGBUS`. So the cache installs a handler with the first catalogue that it maps, and the handler forwards all other
+/// signals.
 ///
-/// Only what a cache has written is ever removed from its folder.
+/// The cache only removes files that a cache has written.
 ///
-/// A hit on a file that the system has in memory is read in the caller's task, which never waits for the disk, and
-/// never on the caller's actor. All else runs on threads of the cache's own (one for each lane, and one for the work on
-/// the whole folder). The operations on one key run in the order in which they were called.
+/// A hit on a file in the system's page cache runs in the caller's task, without waiting for the disk and never on the
+/// caller's actor. All other operations run on the cache's own threads: one for each lane, and one for maintenance of
+/// the whole folder. Operations on one key run in the order of their calls.
 public final class DiskCache: Sendable {
-    /// What the cache was made with.
+    /// The configuration of the cache.
     public let configuration: Configuration
 
     let store: EntryStore
@@ -30,9 +31,9 @@ public final class DiskCache: Sendable {
     let operations = OperationCounter()
     private let isOpened = Atomic<Bool>(false)
 
-    /// Creates a cache over a folder, which need not exist.
+    /// Creates a cache for a folder, which need not exist.
     ///
-    /// Touches no file.
+    /// Does not access the disk.
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(configuration, startThread: POSIXThread.start)
     }
@@ -60,21 +61,20 @@ public final class DiskCache: Sendable {
     }
 
     deinit {
-        // Operations hold the cache, so none is under way.
+        // Every operation retains the cache, so none is running now.
         self.endThreads()
     }
 
     // MARK: Reading
 
-    /// The entry of `key`, checked, which counts as its use; `nil` when there is none.
+    /// Returns the entry of `key` after checking it, and counts the access as a use; `nil` if there is no entry.
     ///
-    /// An expired or damaged entry, and one of another key under the same name, is `nil` as well
-    /// and is removed.
+    /// Also returns `nil` for an expired or damaged entry, and for an entry of another key with the same name, and
+    /// removes it.
     ///
-    /// - Throws: `CancellationError` when the caller was cancelled before the read began, and
-    ///   ``CacheError`` when the system failed to read a file that is there (no permission, no file
-    ///   descriptor, a bad disk) or when the cache was shut down. A load takes that as a miss, as
-    ///   ``CacheActor`` does.
+    /// - Throws: `CancellationError` if the caller was cancelled before the read began. ``CacheError`` if the system
+    ///   failed to read an existing file (no permission, no file descriptor, a bad disk), or if the cache was shut
+    ///   down. ``CacheActor`` treats such an error as a miss.
     @concurrent
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
         try self.begin()
@@ -82,16 +82,16 @@ public final class DiskCache: Sendable {
         switch try self.readCached(.whole, of: key) {
         case .hit(let entry): return entry
         case .miss: return nil
-        // Only here, because another asynchronous call costs a miss a fifth more.
+        // Only here, because another asynchronous call would make a miss a fifth slower.
         case .unknown: return try await self.lane(of: key).started().read(.whole, of: key)
         }
     }
 
-    /// What was stored with the bytes of `key`, checked; `nil` when there is no entry.
+    /// Returns the metadata of the entry of `key` after checking it; `nil` if there is no entry.
     ///
-    /// The bytes are neither read nor checked, and the look-up does not count as their use.
+    /// Does not read or check the encoded bytes, and does not count as a use.
     ///
-    /// - Throws: As ``entry(for:)``.
+    /// - Throws: The same errors as ``entry(for:)``.
     @concurrent
     public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
         try self.begin()
@@ -103,23 +103,23 @@ public final class DiskCache: Sendable {
         }
     }
 
-    /// What can be told of `key` without waiting.
+    /// Looks `key` up without waiting.
     ///
     /// - Throws: `CancellationError`.
     private func readCached(_ part: EntryPart, of key: CacheKey) throws -> EntryReader.CachedAnswer {
         try Task.checkCancellation()
         if let item = self.lane(of: key).pending.item(key) {
-            // A refused store removes an entry of another body, and leaves one of the same: only its lane can tell.
+            // A refused store removes only an entry of another body, so the lane must check the entry.
             if item.isRefused, item.metadata.bodyDigest != nil { return .unknown }
             return self.read(part, of: item).map { .hit($0) } ?? .miss
         }
         return self.store.reader.readCached(part, of: key)
     }
 
-    /// The entry of `key`, checked, which counts as its use, if it is small and the system has it in memory, or if its
-    /// store still waits.
+    /// Returns the entry of `key` after checking it, if that needs no waiting, and counts the access as a use.
     ///
-    /// Takes no waiting. That it is `nil` says nothing, and does not count as a miss.
+    /// Finds small entries in the system's page cache, and pending stores. `nil` does not mean that there is no entry,
+    /// and does not count as a miss.
     public func readyEntry(for key: CacheKey) -> DiskEntry? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
@@ -130,9 +130,10 @@ public final class DiskCache: Sendable {
         return entry
     }
 
-    /// The metadata of the entry of `key`, checked, if the system has it in memory, or if its store still waits.
+    /// Returns the metadata of the entry of `key` after checking it, if that needs no waiting.
     ///
-    /// Takes no waiting and does not count as a use. `nil` does not mean that there is no entry.
+    /// Finds entries in the system's page cache, and pending stores. Does not count as a use. `nil` does not mean that
+    /// there is no entry.
     public func readyMetadata(for key: CacheKey) -> EntryMetadata? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
@@ -140,18 +141,18 @@ public final class DiskCache: Sendable {
         return self.store.reader.readyMetadata(of: key)
     }
 
-    /// The file that has the entry of `key`, opened and checked, which counts as its use; `nil` when there is none.
+    /// Opens and checks the file of the entry of `key`, and counts the access as a use; `nil` if there is no entry.
     ///
-    /// A store of `key` that waits is written before.
+    /// Writes a pending store of `key` first.
     ///
-    /// - Throws: As ``entry(for:)``.
+    /// - Throws: The same errors as ``entry(for:)``.
     public func file(for key: CacheKey) async throws -> CachedFile? {
         try self.begin()
         defer { self.operations.end() }
         return try await self.lane(of: key).started().file(of: key)
     }
 
-    /// Whether an entry of `key` is there and not expired.
+    /// Returns whether there is an entry of `key` that has not expired.
     ///
     /// Does not check its body, and does not count as a use.
     public func contains(_ key: CacheKey) async -> Bool {
@@ -160,13 +161,13 @@ public final class DiskCache: Sendable {
 
     // MARK: Writing
 
-    /// Stores `data` under `key`, in place of an older entry, and returns when it can be read.
+    /// Stores `data` for `key`, replaces an older entry, and returns when the new entry can be read.
     ///
-    /// Removes the least recently used entries first where the size limit asks for it.
+    /// Evicts the least recently used entries first if the size limit requires it. Cannot be cancelled.
     ///
-    /// - Throws: ``CacheError``. Then no part of the new entry is left, and the older one stays, unless the metadata says
-    ///   that it is of another body (``EntryMetadata/bodyDigest``), or it alone stood in the way of the size limit. Not
-    ///   cancellable.
+    /// - Throws: ``CacheError``. Then the cache has no part of the new entry, and the older entry stays. The older
+    ///   entry is gone if the metadata names another body (``EntryMetadata/bodyDigest``), or if the size limit had room
+    ///   only without it.
     public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
         try self.begin()
         defer { self.operations.end() }
@@ -178,11 +179,11 @@ public final class DiskCache: Sendable {
         }
     }
 
-    /// Stores `data` under `key` in the background, and returns at once.
+    /// Stores `data` for `key` in the background, and returns at once.
     ///
-    /// Every later operation on `key` sees it. An error goes to the statistics and to the
-    /// configuration's handler. When more bytes wait than the configuration permits, the store is
-    /// refused, also with an error there. What is left then is as ``store(_:metadata:for:)`` says.
+    /// Every later operation on `key` sees the entry. Errors go to the statistics and to the configuration's handler.
+    /// If more bytes wait than the configuration permits, the cache refuses the store with an error. After an error,
+    /// the entries are as ``store(_:metadata:for:)`` describes.
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
         guard self.operations.begin() else {
             self.report(.shutDown(self.store.counters.directory))
@@ -198,7 +199,7 @@ public final class DiskCache: Sendable {
             self.report(.tooManyPending(byteCount, in: self.store.counters.directory))
         case .queuedFirst:
             self.operations.beginPart()
-            // The task owns the cache until all is written; `shutdown()` waits for it.
+            // The task retains the cache until all stores are written; `shutdown()` waits for it.
             Task {
                 await lane.writeAllPending()
                 self.operations.end()
@@ -211,10 +212,10 @@ public final class DiskCache: Sendable {
         await self.whileOpen { for lane in self.lanes { await lane.flush() } }
     }
 
-    /// Removes the entry of `key`, and a store of it that waits.
+    /// Removes the entry of `key` and its pending store.
     ///
     /// - Returns: Whether there was one.
-    /// - Throws: ``CacheError`` when the file is there and can't be removed.
+    /// - Throws: ``CacheError`` if the file exists and cannot be removed.
     @discardableResult
     public func remove(_ key: CacheKey) async throws -> Bool {
         try self.begin()
@@ -222,12 +223,12 @@ public final class DiskCache: Sendable {
         return try await self.lane(of: key).started().remove(key)
     }
 
-    /// Removes the entries of the family of `key`, and stores of them that wait.
+    /// Removes the entries of the family of `key` and their pending stores.
     ///
-    /// The catalogue knows them; where it has to be made anew, or can't be shared, the folder is searched.
+    /// The catalogue lists them. If it must be rebuilt or cannot be shared, the cache searches the folder.
     ///
-    /// - Returns: Whether there was one.
-    /// - Throws: ``CacheError`` when a file is there and can't be removed.
+    /// - Returns: Whether there were any.
+    /// - Throws: ``CacheError`` if a file exists and cannot be removed.
     @discardableResult
     public func removeFamily(of key: CacheKey) async throws -> Bool {
         try self.begin()
@@ -237,29 +238,29 @@ public final class DiskCache: Sendable {
         return try await self.lanes[0].started().removeFamily(of: key) || isDropped
     }
 
-    /// Removes all entries and the stores that wait.
+    /// Removes all entries and pending stores.
     ///
-    /// The entries are moved aside by their folders, and deleted behind; what is not deleted when the
-    /// process ends is deleted when the folder is next opened. Until then it counts towards the size
-    /// limit. Other files in the folder, also among the entries, are left alone.
+    /// The cache moves the entries aside in whole folders, and deletes them in the background. If the process ends
+    /// before that, the next process that opens the folder deletes the rest. Until then those bytes count towards the
+    /// size limit. Other files in the folder are not affected, even among the entries.
     ///
-    /// - Parameter isWaiting: Whether to return when all is deleted; default no.
-    /// - Throws: ``CacheError`` when the entries can't be moved.
+    /// - Parameter isWaiting: Whether to return only when all files are deleted; by default `false`.
+    /// - Throws: ``CacheError`` if the entries cannot be moved.
     public func removeAll(waitingForDeletion isWaiting: Bool = false) async throws {
         try self.begin()
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.refuseAll() }
-        // Not the housekeeper, which may be at work for long.
+        // Use a lane, because the housekeeper may be busy for long.
         try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }
 
     // MARK: Extended data
 
-    /// Changes what is stored with the bytes of `key`; the bytes and their age stay.
+    /// Changes the metadata of the entry of `key`, but neither its bytes nor its age.
     ///
     /// - Returns: Whether there is an entry.
-    /// - Throws: ``CacheError``; then the entry is as it was.
+    /// - Throws: ``CacheError``; then the entry is unchanged.
     @discardableResult
     public func updateMetadata(
         for key: CacheKey,
@@ -272,12 +273,11 @@ public final class DiskCache: Sendable {
 
     // MARK: Lifetime
 
-    /// Waits for the operations that are under way and the stores that are enqueued, then ends the
-    /// threads.
+    /// Waits for running operations and pending stores, then ends the threads.
     ///
-    /// From the call on, an operation fails with `shutDown`, or finds nothing.
+    /// After the call, operations fail with `shutDown`, or find no entry.
     ///
-    /// A cache whose last reference goes away does the same by itself.
+    /// A cache also shuts down when its last reference is released.
     public func shutdown() async {
         self.store.folders.closing.set()
         await self.operations.close()
@@ -290,7 +290,7 @@ public final class DiskCache: Sendable {
         self.housekeeper.shutdown()
     }
 
-    /// Runs `body` as an operation; `nil` where the cache was shut down.
+    /// Runs `body` as an operation, or returns `nil` if the cache was shut down.
     @discardableResult
     private func whileOpen<Result>(_ body: () async -> Result) async -> Result? {
         guard (try? self.begin()) != nil else { return nil }
@@ -298,7 +298,7 @@ public final class DiskCache: Sendable {
         return await body()
     }
 
-    /// Runs `body`, which opens the folder itself and counts what that removes.
+    /// Runs `body`, which opens the folder itself and counts the entries that this removes.
     private func whileCleaning(_ body: () async -> PruneResult) async -> PruneResult? {
         guard self.operations.begin() else { return nil }
         defer { self.operations.end() }
@@ -306,34 +306,34 @@ public final class DiskCache: Sendable {
         return await body()
     }
 
-    /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
+    /// Begins an operation, unless the cache was shut down; the caller must end it with ``operations``.
     func begin() throws(CacheError) {
         guard self.operations.begin() else { throw .shutDown(self.store.counters.directory) }
         self.open()
     }
 
-    /// Has the folder read in the background, once; called within an operation.
+    /// Starts to read the folder in the background, at the first operation.
     private func open() {
         guard !self.isOpened.exchange(true, ordering: .relaxed) else { return }
         self.operations.beginPart()
-        // The task owns the cache until the folder is read; `shutdown()` cuts it short.
+        // The task retains the cache until the folder is read; `shutdown()` cuts it short.
         Task {
             await self.housekeeper.open()
             self.operations.end()
         }
     }
 
-    /// Has the work on the folder done that was asked for.
+    /// Starts the maintenance that was requested for the folder.
     private func attend() {
         self.operations.beginPart()
-        // The task owns the cache until the work is done; `shutdown()` cuts it short.
+        // The task retains the cache until the maintenance is done; `shutdown()` cuts it short.
         Task {
             await self.housekeeper.attend()
             self.operations.end()
         }
     }
 
-    /// What a store that is not yet written will be.
+    /// Returns the entry of a store that is not written yet.
     private func read(_ part: EntryPart, of item: PendingStores.Item) -> DiskEntry? {
         let now = self.configuration.now()
         let isAlive = !item.isRefused && item.metadata.expiry.map { $0 > now } ?? true
@@ -352,38 +352,38 @@ public final class DiskCache: Sendable {
 
     // MARK: Cleaning and figures
 
-    /// Reads the folder anew and removes the expired, then the least recently used until the size
-    /// limit holds, and what killed writers left behind.
+    /// Reads the folder again and removes expired entries, entries over the size limit, and leftovers of killed
+    /// writers.
     ///
-    /// Not needed for the limits, which hold without it. It frees the space of expired entries
-    /// that are not asked for, and takes notice of files that were added or removed by hand.
-    /// A cache that is first used by this counts what its opening removes as well.
+    /// The limits hold without this call. It frees the space of expired entries that are not requested, and finds files
+    /// that were added or removed by hand. If this is the first use of the cache, the result includes what opening the
+    /// folder removes.
     public func prune() async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.prune() } ?? PruneResult()
     }
 
-    /// Removes the entries that are too old.
+    /// Removes the entries that exceed the age limit.
     public func removeExpired() async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.removeExpired() } ?? PruneResult()
     }
 
-    /// Removes the least recently used entries until the folder takes no more than `byteCount` bytes.
+    /// Removes the least recently used entries until the folder has at most `byteCount` bytes.
     public func trim(to byteCount: Int) async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.trim(to: byteCount) } ?? PruneResult()
     }
 
-    /// Reads every entry and reports the damaged ones, which are removed unless told otherwise.
+    /// Reads every entry, reports damaged ones and removes them by default.
     public func verify(removingDamaged isRemoving: Bool = true) async -> VerifyResult {
         await self.whileOpen { await self.housekeeper.verify(removingDamaged: isRemoving) } ?? VerifyResult()
     }
 
     /// Moves the entries of another cache folder into this one, and removes that folder.
     ///
-    /// An entry that is here already stays, and a damaged one is dropped. No other process may use
-    /// that folder meanwhile.
+    /// If both folders have an entry, the one in this folder stays. Damaged entries are removed. No other process may
+    /// use the other folder meanwhile.
     ///
-    /// - Returns: The entries that were moved.
-    /// - Throws: ``CacheError``; the entries that were not moved stay there.
+    /// - Returns: The number of entries that were moved.
+    /// - Throws: ``CacheError``; the entries that were not moved stay in the other folder.
     @discardableResult
     public func merge(from directory: URL) async throws -> Int {
         try self.begin()
@@ -391,9 +391,9 @@ public final class DiskCache: Sendable {
         return try await self.housekeeper.merge(from: Configuration.path(of: directory))
     }
 
-    /// What the cache holds and how it was used.
+    /// Returns the statistics of the cache.
     ///
-    /// Known at once. Only when the catalogue was lost does it wait for the reading of the folder.
+    /// Waits only if the catalogue was lost, until the folder has been read.
     public func statistics() async -> DiskStatistics {
         let statistics = await self.whileOpen { () async -> DiskStatistics? in
             if let statistics = await self.lanes[0].statistics() { return statistics }
@@ -403,7 +403,7 @@ public final class DiskCache: Sendable {
         return (statistics ?? nil) ?? self.store.knownStatistics
     }
 
-    /// Waits for the work on the folder that was begun or asked for before.
+    /// Waits for the maintenance that began or was requested before the call.
     func waitForHousekeeping() async {
         await self.whileOpen { await self.housekeeper.attend() }
     }

@@ -3,15 +3,14 @@ import TintypeConcurrency
 
 /// One of the threads that read and write the entries of a disk tier.
 ///
-/// A key is always served by the same lane, so that the operations on it keep their order
-/// without a lock.
+/// A key always belongs to the same lane, so that operations on it keep their order without a lock.
 actor DiskLane {
     private nonisolated let executor: ThreadExecutor
     private let store: EntryStore
     private let reportError: @Sendable (CacheError) -> Void
-    /// Stores in the background.
+    /// The stores in the background.
     ///
-    /// Those of a key go before any other operation on it.
+    /// The lane writes the pending store of a key before any other operation on it.
     nonisolated let pending: PendingStores
 
     init(
@@ -31,7 +30,7 @@ actor DiskLane {
         self.executor.asUnownedSerialExecutor()
     }
 
-    /// The lane, once it has a thread.
+    /// Returns the lane after starting its thread.
     nonisolated func started() throws(CacheError) -> DiskLane {
         do throws(ThreadError) {
             try self.executor.start()
@@ -42,7 +41,7 @@ actor DiskLane {
     }
 
     func read(_ part: EntryPart, of key: CacheKey) throws -> DiskEntry? {
-        // The caller may have left while this waited for its turn.
+        // The caller may have been cancelled while it waited for its turn.
         try Task.checkCancellation()
         self.writePending(key)
         return try self.store.reader.read(part, of: key)
@@ -65,18 +64,18 @@ actor DiskLane {
     }
 
     func remove(_ key: CacheKey) throws -> Bool {
-        // In this order: until the file is gone, the store that waits hides it.
+        // Drop the pending store last, because it hides the file until that is gone.
         let result = Result { () throws(CacheError) in try self.store.writer.remove(key) }
         let isDropped = self.pending.drop(key)
         return try result.get() || isDropped
     }
 
-    /// Refuses the stores of the family of `key` that wait here, and says whether there were any.
+    /// Refuses the pending stores of the family of `key`, and returns whether there were any.
     func refuseFamily(of key: CacheKey) -> Bool {
         self.pending.refuseFamily(of: key)
     }
 
-    /// Removes the entries of the family of `key` from the folder, and says whether there were any.
+    /// Removes the entries of the family of `key` from the folder, and returns whether there were any.
     func removeFamily(of key: CacheKey) throws -> Bool {
         try self.store.writer.removeFamily(of: key)
     }
@@ -86,7 +85,7 @@ actor DiskLane {
         return try self.store.reader.file(of: key)
     }
 
-    /// Changes what is stored with the bytes of `key`, and says whether there is an entry.
+    /// Changes the metadata of the entry of `key`, and returns whether there is an entry.
     func updateMetadata(of key: CacheKey, _ change: (inout EntryMetadata) -> Void) throws -> Bool {
         self.writePending(key)
         guard let entry = try self.store.reader.read(.whole, of: key) else { return false }
@@ -99,7 +98,7 @@ actor DiskLane {
         return true
     }
 
-    /// Writes all that waits, and lets reads go between two stores.
+    /// Writes all pending stores, and lets reads run between two of them.
     func writeAllPending() async {
         while true {
             while let item = self.pending.takeNext() {
@@ -110,9 +109,9 @@ actor DiskLane {
         }
     }
 
-    /// Writes what has begun to wait before the call.
+    /// Writes the stores that were pending before the call.
     func flush() {
-        // Not until none is left: others may go on adding.
+        // Do not wait for an empty queue, because other tasks may add stores all the time.
         for _ in 0..<self.pending.count {
             guard let item = self.pending.takeNext() else { return }
             self.write(item)
@@ -123,14 +122,14 @@ actor DiskLane {
         try self.store.writer.removeAll()
     }
 
-    /// What is known of the folder; `nil` while that is not all.
+    /// Returns the statistics of the folder, or `nil` while they are incomplete.
     func statistics() -> DiskStatistics? {
         self.store.statistics()
     }
 
     /// Ends the thread.
     ///
-    /// Nothing may be asked of the lane from then on.
+    /// The lane must not be used afterwards.
     nonisolated func shutdown() {
         self.executor.shutdown()
     }
@@ -139,7 +138,7 @@ actor DiskLane {
         if let item = self.pending.take(key) { self.write(item) }
     }
 
-    /// Removes the entry of another body than the one that could not be stored: better none than an older one.
+    /// Removes an entry whose body differs from the one that could not be stored, because it is out of date.
     private func removeOther(than metadata: EntryMetadata, _ key: CacheKey) {
         guard let body = metadata.bodyDigest else { return }
         let found = (try? self.store.reader.read(.head, of: key)) ?? nil
@@ -160,7 +159,7 @@ actor DiskLane {
             self.removeOther(than: item.metadata, item.key)
         }
         guard !self.pending.endItem(isRemoved: item.isRefused), !item.isRefused else { return }
-        // All was removed while this was written.
+        // All entries were removed during the write.
         _ = try? self.store.writer.remove(item.key)
         _ = self.pending.endItem(isRemoved: true)
     }

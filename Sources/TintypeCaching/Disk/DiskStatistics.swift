@@ -1,46 +1,45 @@
 import Synchronization
 import TintypeConcurrency
 
-/// What a disk tier holds and how it was used since it was opened.
+/// The statistics of a disk tier: its contents, and its use since it was opened.
 public struct DiskStatistics: Sendable {
     /// The path of the cache folder.
     public let directory: String
-    /// The entries in the folder, whichever process stored them.
+    /// The number of entries in the folder, whichever process stored them.
     public let entryCount: Int
-    /// The bytes of their files.
+    /// The bytes of the entries' files.
     public let byteCount: Int
-    /// The bytes of all else in the folder: the catalogue, files that are being written, and what
-    /// was removed and is not yet deleted.
+    /// The bytes of all other files: the catalogue, files that are being written, and removed files not yet deleted.
     ///
     /// They count towards the limit.
     public let overheadByteCount: Int
-    /// The bytes that the files may take.
+    /// The maximum bytes of all files.
     public let sizeLimit: Int
-    /// The look-ups that found an entry.
+    /// The number of look-ups that found an entry.
     public let hits: Int
-    /// The look-ups that found none, or one that was expired or damaged.
+    /// The number of look-ups that found no entry, or one that was expired or damaged.
     public let misses: Int
-    /// The damaged entries that were found and removed.
+    /// The number of damaged entries that were found and removed.
     public let damagedEntries: Int
-    /// The entries that were removed to keep the size limit.
+    /// The number of entries that were evicted because of the size limit.
     public let evictions: Int
-    /// The entries that were removed because of their age.
+    /// The number of entries that were removed because of their age.
     public let expiredEntries: Int
-    /// The stores that failed.
+    /// The number of stores that failed.
     public let storeErrors: Int
-    /// Why the last of them failed.
+    /// The error of the last store that failed.
     public let lastStoreError: CacheError?
-    /// The attempts to remove a file that failed: its bytes go on counting towards the limit.
+    /// The number of failed attempts to remove a file, whose bytes still count towards the limit.
     public let removalErrors: Int
-    /// Why the last of them failed.
+    /// The error of the last failed attempt to remove a file.
     public let lastRemovalError: CacheError?
-    /// How often the folder was opened without a catalogue that other processes share.
+    /// How often the folder was opened without a shared catalogue.
     public let catalogueErrors: Int
-    /// Why that was so the last time.
+    /// The reason for the last time without a shared catalogue.
     public let lastCatalogueError: CacheError?
-    /// Why other users may change what the cache serves, or `nil` if they may not.
+    /// The reason why other users can change what the cache serves, or `nil` if they cannot.
     public let exposure: CacheError?
-    /// The waits for the folder's lock that were given up because another process kept it.
+    /// The number of operations that gave up because another process held the folder's lock.
     public let lockTimeouts: Int
 
     init(_ store: EntryStore, _ region: CatalogueRegion?) {
@@ -66,9 +65,9 @@ public struct DiskStatistics: Sendable {
     }
 }
 
-/// How the disk tier was used by this cache, counted from any thread.
+/// The counters of a disk tier, which any thread may change.
 final class DiskCounters: Sendable {
-    /// Failures of one kind: how many, and the last.
+    /// The number of failures of one kind, and the last error.
     final class Failures: Sendable {
         private let counter = Atomic<Int>(0)
         private let lastError = Locked<CacheError?>(nil)
@@ -97,7 +96,7 @@ final class DiskCounters: Sendable {
         self.directory = directory
     }
 
-    /// Keeps that a file of the folder could not be removed.
+    /// Records that a file of the folder could not be removed.
     func noteRemovalError(_ error: SystemCallError, of path: String) {
         self.removalErrors.note(.removing(error, of: self.directory + "/" + path))
     }

@@ -1,16 +1,16 @@
 import Synchronization
 import TintypeConcurrency
 
-/// Counts the operations that are under way, and lets callers wait until there are none.
+/// A counter of running operations, which can wait until all have ended.
 ///
-/// One word, changed without a lock: the operations, and a bit that says that no more may begin.
+/// It is one atomic word: the number of operations, and a bit that prevents new ones.
 final class OperationCounter: Sendable {
     private static let closed = 1 << 62
 
     private let state = Atomic<Int>(0)
     private let waiters = Locked<[CheckedContinuation<Void, Never>]>([])
 
-    /// Begins an operation, unless the counter is closed.
+    /// Begins an operation, and returns `false` if the counter is closed.
     func begin() -> Bool {
         let count = self.state.add(1, ordering: .acquiring).newValue
         guard count & Self.closed != 0 else { return true }
@@ -18,7 +18,7 @@ final class OperationCounter: Sendable {
         return false
     }
 
-    /// Begins a part of an operation that is under way, and that may outlive it.
+    /// Begins a part of a running operation, which may outlive that operation.
     func beginPart() {
         self.state.add(1, ordering: .relaxed)
     }
@@ -28,12 +28,12 @@ final class OperationCounter: Sendable {
         if self.state.subtract(1, ordering: .releasing).newValue == Self.closed { self.resumeWaiters() }
     }
 
-    /// Lets no further operation begin, and waits for the end of those under way.
+    /// Prevents new operations, and waits for the end of the running ones.
     func close() async {
         self.state.bitwiseOr(Self.closed, ordering: .relaxed)
         await withCheckedContinuation { continuation in
             self.waiters.withLock { $0.append(continuation) }
-            // A task that ended the last operation before this was added has not seen it.
+            // A task that ended the last operation before the append did not see this waiter.
             if self.state.load(ordering: .acquiring) == Self.closed { self.resumeWaiters() }
         }
     }

@@ -2,19 +2,19 @@ import FoundationEssentials
 import Synchronization
 import TintypeConcurrency
 
-/// The stores of one lane that wait to be written in the background, in their order.
+/// The background stores of one lane that wait to be written, in their order.
 ///
-/// A later store of a key takes the place of an earlier one that has not been written.
+/// A later store of a key replaces an earlier one that has not been written.
 final class PendingStores: Sendable {
     struct Item: Sendable {
         let key: CacheKey
         let data: Data
         let metadata: EntryMetadata
-        /// What it takes in memory: a tiny body may have large metadata.
+        /// The bytes in memory, including metadata, which may be larger than the body.
         let byteCount: Int
-        /// Whether the bytes were refused or are unwanted by now: only the older entry is to go.
+        /// Whether the store was refused or cancelled, so that the lane only removes an outdated entry.
         ///
-        /// Until then look-ups find nothing under the key.
+        /// Until then look-ups find no entry for the key.
         var isRefused = false
 
         init(key: CacheKey, data: Data, metadata: EntryMetadata) {
@@ -24,34 +24,36 @@ final class PendingStores: Sendable {
             self.byteCount = data.count + metadata.memoryByteCount + key.excessByteCount
         }
 
-        /// Stands for a store that is not carried out, of the body that the metadata names, if it does.
+        /// Creates a placeholder for a refused store; the metadata may name its body.
         init(refused key: CacheKey, _ metadata: EntryMetadata) {
             self.init(key: key, data: Data(), metadata: metadata)
             self.isRefused = true
         }
     }
 
-    /// What the caller that adds must do.
+    /// The consequence of adding a store for the caller.
     enum Addition {
-        /// A task is writing already, and will come to it.
+        /// A task is already writing, and will write this store.
         case queued
-        /// No task is writing: start one.
+        /// No task is writing, so the caller must start one.
         case queuedFirst
-        /// The bytes that wait have reached the limit; this many do.
+        /// The waiting bytes have reached the limit; the value is their number.
         case refused(Int)
     }
 
     private struct State {
         var items: [CacheKey: Item] = [:]
-        /// Keys in the order of their stores; some have been taken out of turn.
+        /// The keys in the order of their stores, including some that were already removed out of turn.
         var queue: [CacheKey] = []
         var head = 0
         var byteCount = 0
         var isWriting = false
-        /// The store that is being written, which a read must see as well.
+        /// The store that is being written, which reads must see as well.
         var current: Item?
 
-        /// Others wait, so that a task is writing.
+        /// Replaces the store by a placeholder that removes an older entry of another body.
+        ///
+        /// Other stores wait, so a task is already writing.
         mutating func refuse(_ item: Item) {
             guard let body = item.metadata.bodyDigest, self.items.count < PendingStores.itemLimit else { return }
             let refused = Item(refused: item.key, EntryMetadata(bodyDigest: body))
@@ -60,9 +62,9 @@ final class PendingStores: Sendable {
             self.byteCount += refused.byteCount - (replaced?.byteCount ?? 0)
         }
 
-        /// Refuses the stores whose keys `isUnwanted` says it of, and says whether there were any.
+        /// Refuses the stores whose keys satisfy `isUnwanted`.
         ///
-        /// - Returns: The stores that waited under these keys, to be released without the lock.
+        /// - Returns: The refused stores, for the caller to release after the lock.
         mutating func refuse(where isUnwanted: (CacheKey) -> Bool) -> [Item] {
             var unwanted: [Item] = []
             for (key, item) in self.items where !item.isRefused && isUnwanted(key) {
@@ -79,12 +81,12 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// The stores beyond which one that is refused leaves no trace: a disk that is as slow as that has older trouble.
+    /// The number of waiting stores from which a refused one leaves no placeholder, because the disk is far too slow.
     private static let itemLimit = 65_536
 
     private let state = Locked(State())
     private let byteLimit: Int
-    /// Whether nothing waits and nothing is being written: most reads need not look.
+    /// Whether no store waits or is being written, so that reads can skip the lock.
     private let isIdle = Atomic<Bool>(true)
 
     init(byteLimit: Int) {
@@ -93,7 +95,8 @@ final class PendingStores: Sendable {
 
     /// Adds a store.
     ///
-    /// One alone is taken whatever its size. In place of one that is refused, what is there of another body is removed.
+    /// A single store is accepted at any size. A refused store leaves a placeholder that removes an older entry of
+    /// another body.
     func add(_ item: Item) -> Addition {
         self.state.withLock { state in
             let replaced = state.items[item.key]?.byteCount ?? 0
@@ -110,7 +113,7 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// Takes out the store of `key`, out of turn, to write it.
+    /// Removes the store of `key` out of turn, for the caller to write.
     func take(_ key: CacheKey) -> Item? {
         self.state.withLock { state in
             guard let item = state.items.removeValue(forKey: key) else { return nil }
@@ -120,7 +123,7 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// Drops the store of `key`, and says whether there was one.
+    /// Discards the store of `key`, and returns whether there was one.
     func drop(_ key: CacheKey) -> Bool {
         let dropped = self.state.withLock { state in
             let item = state.items.removeValue(forKey: key)
@@ -130,22 +133,23 @@ final class PendingStores: Sendable {
         return !(dropped?.isRefused ?? true)
     }
 
-    /// Refuses the stores of the family of `key`, and says whether there were any.
+    /// Refuses the stores of the family of `key`, and returns whether there were any.
     func refuseFamily(of key: CacheKey) -> Bool {
         guard !self.isIdle.load(ordering: .acquiring) else { return false }
         return !self.state.withLock { $0.refuse { $0.isOfFamily(of: key) } }.isEmpty
     }
 
-    /// Refuses all stores, and the one that is being written.
+    /// Refuses all stores, including the one that is being written.
     ///
-    /// They hide the older entries under their keys until these are gone: dropped, they would let them be found.
+    /// Refused stores hide older entries for their keys until those are removed. If the stores were discarded, look-ups
+    /// would find the older entries.
     func refuseAll() {
         _ = self.state.withLock { $0.refuse { _ in true } }
     }
 
-    /// What was taken out has been written, or has failed; says whether it is still wanted.
+    /// Ends the write of the current store, and returns whether it is still wanted.
     ///
-    /// A refused store goes on hiding the entry until that `isRemoved`, too.
+    /// A refused store hides the older entry until a call with `isRemoved`.
     func endItem(isRemoved: Bool) -> Bool {
         let ended = self.state.withLock { state -> (isWanted: Bool, item: Item?) in
             let isRefused = state.current?.isRefused ?? false
@@ -159,7 +163,7 @@ final class PendingStores: Sendable {
         return ended.isWanted
     }
 
-    /// The store of `key` that waits or is being written.
+    /// Returns the store of `key` that waits or is being written.
     func item(_ key: CacheKey) -> Item? {
         guard !self.isIdle.load(ordering: .acquiring) else { return nil }
         return self.state.withLock { state in
@@ -168,14 +172,14 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// Takes out the next store; `nil` when there is none.
+    /// Removes the next store for the caller to write, or returns `nil` if no store waits.
     func takeNext() -> Item? {
         self.state.withLock { state in
             while state.head < state.queue.count {
                 let key = state.queue[state.head]
                 state.head += 1
                 if state.head >= 1_024, state.head * 2 >= state.queue.count {
-                    // The front half is used up; a lane that never catches up must not keep its keys.
+                    // Remove the used front half, so that the queue of a lane that never catches up does not grow.
                     state.queue.removeFirst(state.head)
                     state.head = 0
                 }
@@ -190,7 +194,7 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// Ends the writing when nothing waits, and says whether it did.
+    /// Ends the writing if no store waits, and returns whether it did.
     func endWriting() -> Bool {
         self.state.withLock { state in
             guard state.items.isEmpty else { return false }
@@ -199,6 +203,6 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// The stores that wait.
+    /// The number of waiting stores.
     var count: Int { self.state.withLock { $0.items.count } }
 }

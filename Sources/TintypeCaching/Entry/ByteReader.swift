@@ -1,6 +1,6 @@
-/// Reads little-endian values from untrusted bytes; never past their end.
+/// Reads little-endian values from untrusted bytes, and never past their end.
 ///
-/// The bytes must outlive the reader: it is made and used inside one `withUnsafeBytes`.
+/// The bytes must outlive the reader, so create and use it inside one `withUnsafeBytes`.
 struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -9,9 +9,9 @@ struct ByteReader {
         self.bytes = bytes
     }
 
-    /// The bytes that have not been read.
+    /// The number of bytes that have not been read.
     var remainingCount: Int { self.bytes.count - self.position }
-    /// Whether everything was read.
+    /// Whether all bytes have been read.
     var isAtEnd: Bool { self.remainingCount == 0 }
 
     mutating func readByte() -> UInt8? {
@@ -33,7 +33,7 @@ struct ByteReader {
         return UInt64(littleEndian: field.loadUnaligned(as: UInt64.self))
     }
 
-    /// Reads a number that is neither infinite nor none.
+    /// Reads a finite number.
     mutating func readFinite() -> Double? {
         guard let bits = self.readUInt64() else { return nil }
         let value = Double(bitPattern: bits)
@@ -43,7 +43,7 @@ struct ByteReader {
     /// Reads `count` bytes of valid UTF-8.
     mutating func readString(_ count: Int) -> String? {
         guard let field = self.readBytes(count) else { return nil }
-        // Nearly all texts are ASCII, which is valid as it is; the general way is several times slower.
+        // Nearly all texts are ASCII, which needs no validation. The general path is several times slower.
         let isASCII = field.allSatisfy { $0 < 0x80 }
         return isASCII ? String(decoding: field, as: UTF8.self) : String(validating: field, as: UTF8.self)
     }

@@ -2,29 +2,28 @@ import CTintypeXXHash
 import Glibc
 import Synchronization
 
-/// What an entry is found by, made once and then cheap to compare.
+/// The key of a cache entry, created once and cheap to compare.
 ///
-/// A reference to an immutable object: copying costs a retain, hashing feeds one integer,
-/// and comparing a key with itself compares two pointers. Make it once for a request that
-/// is looked up often.
+/// A key is a reference to an immutable object. Copying it costs a retain, hashing it feeds one integer, and comparing
+/// it with a copy compares two pointers. Create the key once for a request that is looked up often.
 ///
-/// Two keys are equal when their texts have the same UTF-8 bytes. (Two strings that are
-/// merely canonically equivalent are two keys, as they are two URLs.)
+/// Two keys are equal if their texts have the same UTF-8 bytes. Strings that are merely canonically equivalent are
+/// different keys, as they are different URLs.
 ///
-/// What is made of an entry, such as a thumbnail, has a key that is derived from that one's (``derived(_:)``). The two
-/// are of one family, which can be removed as one.
+/// A product of an entry, such as a thumbnail, has a key that is derived from the entry's key (``derived(_:)``). The
+/// two keys belong to one family, and a cache can remove a whole family at once.
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     private final class Storage: Sendable {
-        /// Drawn for each process: a client that chooses URLs can't choose those that collide.
+        /// Random for each process, so that a client that chooses URLs cannot choose colliding ones.
         private static let secret = (0..<192).map { _ in UInt8.random(in: .min ... .max) }
 
         let text: String
         let hash: UInt64
-        /// The parts of the entry name, made when they are first asked for; the first is 0 until then.
+        /// The parts of the entry name, computed at the first use; the first is 0 until then.
         private let nameHigh = Atomic<UInt64>(0)
         private let nameLow = Atomic<UInt64>(0)
 
-        /// What an entry of the text is called on disk.
+        /// The name on disk of an entry with this text.
         var entryName: EntryName {
             let high = self.nameHigh.load(ordering: .acquiring)
             if high != 0 {
@@ -34,13 +33,13 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
             let root = self.rootText
             let isRoot = root.endIndex == self.text.endIndex
             let name = EntryName(digest, root: isRoot ? digest : KeyDigest(text: String(root)))
-            // Another thread that does the same writes the same.
+            // Another thread that computes the name writes the same values.
             self.nameLow.store(UInt64(name.low), ordering: .relaxed)
             self.nameHigh.store(name.high, ordering: .releasing)
             return name
         }
 
-        /// The text of the key that the whole family is derived from.
+        /// The text of the key from which the whole family is derived.
         var rootText: Substring {
             let text = self.text.utf8
             var rest = text[...]
@@ -75,22 +74,22 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
     private let storage: Storage
 
-    /// Makes the key of a canonical text, such as a URL and the variant that was asked for.
+    /// Creates the key of a canonical text, such as a URL and its variant.
     public init(_ text: String) {
         self.storage = Storage(text)
     }
 
-    /// What a line of a key's text begins with that says what is made of the entry that the lines before name: `>`.
+    /// The first byte of a line that names a derivation, `>`; the lines before it name the original entry.
     fileprivate static let derivation = UInt8(ascii: ">")
 
-    /// The key of what is made of this key's entry, told apart by `name`; it is of the same family.
+    /// Returns the key of the product `name` of this key's entry; it belongs to the same family.
     ///
-    /// Its text is that of this key, a line feed, `>` and `name`.
+    /// Its text is the text of this key, a line feed, `>` and `name`.
     public func derived(_ name: String) -> CacheKey {
         CacheKey("\(self.text)\n>\(name)")
     }
 
-    /// Whether the two are derived from the same key, or one from the other.
+    /// Whether both keys are derived from one key, or one from the other.
     public func isOfFamily(of key: CacheKey) -> Bool {
         self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
     }
@@ -98,25 +97,26 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The canonical text.
     public var text: String { self.storage.text }
 
-    /// The SHA-256 of the text as 64 lower-case hexadecimal digits; the file name on disk is its first 24, the latter
-    /// half of which is that of the family.
+    /// The SHA-256 of the text as 64 lower-case hexadecimal digits.
     ///
-    /// Computed at each call. A memory hit never needs it.
+    /// Computed at each call. A memory hit never needs it. The name of the entry's file consists of the first 12
+    /// digits, and of digits 13 to 24 for the key from which the family is derived, which is usually the same key.
     public var digest: String { KeyDigest(self).fileName }
 
     public var description: String { self.text }
 
-    /// What an entry of the key is called on disk; computed once.
+    /// The name of the key's entry on disk, computed once.
     var entryName: EntryName { self.storage.entryName }
 
-    /// The hash of the text, computed when the key was made; differs from process to process.
+    /// The hash of the text, computed when the key was created; it differs between processes.
     var hash: UInt64 { self.storage.hash }
 
-    /// The bytes of the text beyond those of an ordinary URL, which a table of many keys counts: up to 512, the
-    /// number of entries is what bounds them.
+    /// The bytes of the text beyond 512, which the memory limits count.
+    ///
+    /// The limit on the number of entries bounds shorter texts.
     var excessByteCount: Int { max(0, self.text.utf8.count - 512) }
 
-    /// Where the key lies: copies of one key have the same, other keys have others while both live.
+    /// The address of the storage, which copies of a key share and no other live key has.
     var identity: UInt { UInt(bitPattern: ObjectIdentifier(self.storage)) }
 
     public static func == (left: CacheKey, right: CacheKey) -> Bool {

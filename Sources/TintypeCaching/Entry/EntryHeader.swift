@@ -2,8 +2,8 @@ import CTintypeXXHash
 
 /// The first bytes of an entry file.
 ///
-/// A file is the header, the text of the key, the metadata and the body, with nothing between
-/// or after them. What comes before the body is its head, which can be checked without it. Numbers are little-endian.
+/// A file is the header, the text of the key, the metadata and the body, without gaps. Everything before the body is
+/// the head, which has its own checksum. Numbers are little-endian.
 ///
 ///     offset  size
 ///          0     8  magic
@@ -14,9 +14,9 @@ import CTintypeXXHash
 ///         32     4  bytes of the key
 ///         36     4  bytes of the metadata
 ///         40     8  bytes of the body
-///         48     8  when this body was stored (seconds since 1970)
-///         56     8  when a body was first stored under the key
-///         64     8  when the entry's own life ends, or infinity
+///         48     8  time of this store (seconds since 1970)
+///         56     8  time of the first store under the key
+///         64     8  expiry of the entry, or infinity
 struct EntryHeader {
     static let byteCount = 72
     static let magic: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45]
@@ -32,8 +32,9 @@ struct EntryHeader {
     private let headChecksum: UInt64
     private let bodyChecksum: UInt64
 
-    /// Reads the header of a file of `fileByteCount` bytes; `nil` when no writer of this version
-    /// can have made it.
+    /// Reads the header of a file of `fileByteCount` bytes.
+    ///
+    /// Fails if no writer of this version can have written it.
     init?(_ bytes: UnsafeRawBufferPointer, fileByteCount: Int) {
         var reader = ByteReader(bytes)
         guard let magic = reader.readBytes(Self.magic.count), magic.elementsEqual(Self.magic),
@@ -56,16 +57,16 @@ struct EntryHeader {
         self.expiresAt = Double(bitPattern: expiresAt)
     }
 
-    /// Where the body starts.
+    /// The offset of the body in the file.
     var bodyOffset: Int { Self.byteCount + self.keyByteCount + self.metadataByteCount }
 
-    /// Whether `bytes`, which are the head or the whole file, are as they were written.
+    /// Whether the checksums match `bytes`, which are the head or the whole file.
     func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard Self.checksum(of: bytes[Self.checksumEnd..<self.bodyOffset]) == self.headChecksum else { return false }
         return bytes.count == self.bodyOffset || Self.checksum(of: bytes[self.bodyOffset...]) == self.bodyChecksum
     }
 
-    /// Everything of a file that comes before `body`.
+    /// Returns the head of the file of `body`.
     static func head(
         key: CacheKey,
         metadata: [UInt8],

@@ -2,9 +2,10 @@ import FoundationEssentials
 import TintypeHTTP
 import TintypeImage
 
-/// The stored form: a version byte, then fields in the order of their tags. A field is a tag
-/// (1 byte), a length (4 bytes) and that many bytes; numbers are little-endian. A reader
-/// skips the tags that it does not know, so that fields can be added without a new version.
+/// The stored form.
+///
+/// A version byte precedes the fields, in the order of their tags. A field is a tag (1 byte), a length (4 bytes) and
+/// that many bytes. Numbers are little-endian. A reader skips unknown tags, so that new fields need no new version.
 extension EntryMetadata {
     private static let version: UInt8 = 1
 
@@ -24,7 +25,7 @@ extension EntryMetadata {
         case damage
     }
 
-    /// The metadata as it is stored: equal metadata give equal bytes.
+    /// Returns the stored form; equal metadata have equal bytes.
     func encoded() -> [UInt8] {
         var writer = ByteWriter()
         writer.append(Self.version)
@@ -65,7 +66,7 @@ extension EntryMetadata {
         return writer.bytes
     }
 
-    /// Reads what ``encoded()`` wrote, or returns `nil` for anything that it can't have written.
+    /// Decodes the output of ``encoded()``, and fails for bytes that it cannot have written.
     init?(encoded bytes: UnsafeRawBufferPointer) {
         self.init()
         var reader = ByteReader(bytes)
@@ -78,7 +79,7 @@ extension EntryMetadata {
     }
 
     private mutating func read(_ field: UnsafeRawBufferPointer, tag: UInt8) -> Bool {
-        // A tag of a later writer.
+        // Skip the tag of a later version.
         guard let tag = Tag(rawValue: tag) else { return true }
         switch tag {
         case .formatName: return Self.read(field, into: &self.formatName)
@@ -138,7 +139,7 @@ extension EntryMetadata {
     }
 
     private static func append(_ date: Date?, as tag: Tag, to writer: inout ByteWriter) {
-        // A date that is not a number can't be compared with any other.
+        // Infinity and NaN are not dates; omit them.
         guard let date, date.timeIntervalSinceReferenceDate.isFinite else { return }
         self.append(date.timeIntervalSinceReferenceDate.bitPattern, as: tag, to: &writer)
     }
@@ -171,7 +172,7 @@ extension EntryMetadata {
     }
 }
 
-/// The stored form: numbers of fixed size, the digest behind its length, then fields to the end.
+/// The stored form: numbers of fixed size, the length and the bytes of the digest, then fields to the end.
 extension ResponseRecord {
     func encoded() -> [UInt8] {
         var writer = ByteWriter()
@@ -195,7 +196,7 @@ extension ResponseRecord {
         return writer.bytes
     }
 
-    /// Reads what ``encoded()`` wrote, or returns `nil` for anything that it can't have written.
+    /// Decodes the output of ``encoded()``, and fails for bytes that it cannot have written.
     convenience init?(encoded bytes: UnsafeRawBufferPointer) {
         var reader = ByteReader(bytes)
         guard let status = reader.readUInt16(), let requestDate = reader.readFinite(),

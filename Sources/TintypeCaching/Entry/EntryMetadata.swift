@@ -11,11 +11,11 @@ public struct EntryMetadata: Sendable, Hashable {
     public var sourceURL: String?
     /// The media type that the origin declared.
     public var mediaType: String?
-    /// The `ETag` of the response, with its quotes, to ask "has it changed?".
+    /// The `ETag` of the response with its quotes, for revalidation.
     public var etag: String?
-    /// The `Last-Modified` of the response, as it was written.
+    /// The `Last-Modified` of the response, verbatim.
     public var lastModified: String?
-    /// When the response was made or received.
+    /// The date when the response was made or received.
     public var responseDate: Date?
     /// The size of the encoded image in bytes.
     public var byteCount: Int?
@@ -54,7 +54,7 @@ public struct EntryMetadata: Sendable, Hashable {
         }
     }
 
-    /// Creates metadata; `nil` is for unknown values.
+    /// Creates metadata; `nil` means unknown.
     public init(
         formatName: String? = nil,
         sourceURL: String? = nil,
@@ -85,9 +85,9 @@ public struct EntryMetadata: Sendable, Hashable {
         self.extra = extra
     }
 
-    /// The bytes of the metadata in memory beyond its fixed size: its texts, and the fields of the response.
+    /// The number of bytes of the texts and the response fields in memory, without the fixed size of the value.
     ///
-    /// The memory tier counts them with the image. Texts that several entries share count for each.
+    /// The memory tier counts them with the image. If entries share a text, it counts for each of them.
     public var memoryByteCount: Int {
         let texts = [self.formatName, self.sourceURL, self.mediaType, self.etag, self.lastModified]
         let own = texts.reduce(0) { $0 + ($1.map { Self.memoryByteCount(of: $0) } ?? 0) }
@@ -95,7 +95,7 @@ public struct EntryMetadata: Sendable, Hashable {
         return own + extra + (self.response?.memoryByteCount ?? 0)
     }
 
-    /// Returns the bytes of a text, and of its object if the text does not fit into the value itself.
+    /// Returns the bytes of a text that does not fit into its value, with its heap object; 0 for a short text.
     fileprivate static func memoryByteCount(of text: String) -> Int {
         let count = text.utf8.count
         return count <= 15 ? 0 : count + 32
@@ -103,7 +103,7 @@ public struct EntryMetadata: Sendable, Hashable {
 }
 
 extension ResponseRecord {
-    /// The bytes that the fields take in memory.
+    /// The number of bytes of the fields in memory.
     fileprivate var memoryByteCount: Int {
         let digest = self.selectionDigest.map { EntryMetadata.memoryByteCount(of: $0) } ?? 0
         return self.fields.reduce(digest) { sum, field in
@@ -113,16 +113,14 @@ extension ResponseRecord {
     }
 }
 
-/// The digest of a body, to compare the bytes of two images.
-///
-/// XXH3 of 64 bits: it detects a change, and proves nothing to an adversary.
+/// The digest of a body, for comparing the bytes of two images.
 public enum BodyDigest {
-    /// The digest of `body`.
+    /// Returns the 64-bit XXH3 of `body`, which detects changes but can be forged.
     public static func value(of body: Data) -> UInt64 {
         body.withUnsafeBytes { cxxhash_64bits($0.baseAddress, $0.count) }
     }
 
-    /// The first 128 bits of the SHA-256 of `body` as hexadecimal digits, which nobody can forge.
+    /// Returns the first 128 bits of the SHA-256 of `body` as hexadecimal digits, which cannot be forged.
     public static func tag(of body: Data) -> String {
         body.withUnsafeBytes { String(KeyDigest(of: $0).fileName.prefix(32)) }
     }

@@ -1,19 +1,20 @@
 import CTintypeCrypto
 
-/// What a file is called, and what the catalogue is keyed by: the first 48 bits of its key's SHA-256, and the next 48 bits
-/// of that of the key from which its family is derived, which most often is its own.
+/// The name of an entry in the folder and the catalogue.
 ///
-/// So a family of entries has the same latter half, by which it is found. The catalogue searches by the former, which
-/// lies anywhere: however many thumbnails an image has, they do not crowd.
+/// The first 48 bits are bits 0 to 47 of the SHA-256 of the entry's key. The last 48 bits are bits 48 to 95 of the
+/// SHA-256 of its family's root key, which is usually the same key. So all entries of a family share the latter half,
+/// by which a search finds them. The catalogue hashes by the former half, so that the many thumbnails of an image do
+/// not crowd together.
 ///
-/// The entry has its whole key, so two keys of one name are no danger: the later takes the place.
+/// An entry file contains its whole key, so two keys with the same name are harmless: the later one replaces the other.
 struct EntryName: Sendable, Hashable {
-    /// The hexadecimal digits of a name.
+    /// The number of hexadecimal digits in a name.
     static let digitCount = 24
 
-    /// The first 64 bits; never 0, which means an empty slot.
+    /// The first 64 bits; never 0, which marks an empty slot.
     let high: UInt64
-    /// The next 32 bits.
+    /// The last 32 bits.
     let low: UInt32
 
     init(high: UInt64, low: UInt32) {
@@ -32,15 +33,15 @@ struct EntryName: Sendable, Hashable {
         )
     }
 
-    /// The bits of ``high`` that are those of the family.
+    /// The bits of ``high`` that belong to the family's half.
     private static let familyMask: UInt64 = 0xFFFF
 
-    /// Whether the entries are of one family, as far as 48 bits tell.
+    /// Whether both entries have the same 48 family bits.
     func isOfFamily(of other: EntryName) -> Bool {
         self.low == other.low && (self.high ^ other.high) & Self.familyMask == 0
     }
 
-    /// Reads the name of a file in the folder of `shard`; `nil` when it is none.
+    /// Parses the name of a file in the folder of `shard`, and fails if it is not the name of an entry.
     init?(shard: UInt8, fileName: UnsafeBufferPointer<UInt8>) {
         guard fileName.count == Self.digitCount - 2 else { return nil }
         var (high, low) = (UInt64(shard), UInt64(0))
@@ -52,13 +53,13 @@ struct EntryName: Sendable, Hashable {
         self.init(high: high, low: UInt32(truncatingIfNeeded: low))
     }
 
-    /// The first byte, which chooses the shard folder.
+    /// The first byte, which selects the shard folder.
     var shard: UInt8 { UInt8(truncatingIfNeeded: self.high >> 56) }
 
-    /// The path of the entry's file, from the folder of the cache.
+    /// The path of the entry's file, relative to the cache folder.
     var path: String { self.withPath { String(cString: $0) } }
 
-    /// Calls `body` with the path of the entry's file, from the folder of the cache.
+    /// Calls `body` with the path of the entry's file, relative to the cache folder.
     func withPath<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -76,7 +77,7 @@ struct EntryName: Sendable, Hashable {
         }
     }
 
-    /// The eight letters `entries/`, the first one lowest.
+    /// The text `entries/` as a little-endian number.
     private static let prefix: UInt64 = 0x2F73_6569_7274_6E65
     private static let pathByteCount = 34
 
@@ -88,9 +89,9 @@ struct EntryName: Sendable, Hashable {
     }
 }
 
-/// The SHA-256 of a key's text: its first bits are what a file is called.
+/// The SHA-256 of a key's text, from which file names are derived.
 struct KeyDigest: Sendable, Hashable {
-    /// The hexadecimal digits of a digest.
+    /// The number of hexadecimal digits in a digest.
     private static let digitCount = 64
 
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -135,7 +136,7 @@ struct KeyDigest: Sendable, Hashable {
     }
 
     func hash(into hasher: inout Hasher) {
-        // Any part of a SHA-256 is as good as the whole for a table.
+        // Any part of a SHA-256 is as well distributed as the whole.
         hasher.combine(self.words.0)
     }
 

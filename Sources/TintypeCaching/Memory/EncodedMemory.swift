@@ -1,13 +1,13 @@
 public import FoundationEssentials
 import TintypeConcurrency
 
-/// Encoded bytes in memory: what a server sends of an image, and what is known of it.
+/// An encoded image in memory, as a server sends it.
 public final class EncodedEntry: Sendable {
-    /// The key of the entry, under which the disk may have it too.
+    /// The key of the entry, under which the disk may have it as well.
     public let key: CacheKey
     /// The encoded bytes.
     public let data: Data
-    /// What is known of them, and of the bytes that the image was made of.
+    /// The metadata of the encoded bytes, and of the original from which the image was made.
     public let metadata: EntryMetadata
 
     /// Creates an entry.
@@ -17,21 +17,20 @@ public final class EncodedEntry: Sendable {
         self.metadata = metadata
     }
 
-    /// The bytes that the entry is counted with.
+    /// The cost of the entry in bytes.
     public var cost: Int { self.data.count + self.metadata.memoryByteCount + 512 + self.key.excessByteCount }
 }
 
-/// The encoded images of a memory tier, within a limit of their own; the least recently used goes first.
+/// The encoded images of a memory tier, which have their own limit and are evicted in LRU order.
 ///
-/// An entry is found by its image's key and a number for the encoding, so that a look-up makes no key and allocates
-/// nothing.
+/// The key is the image's key and a number for the encoding. So a look-up creates no cache key and does not allocate.
 final class EncodedMemory: Sendable {
     private struct Key: Hashable {
         let image: CacheKey
         let encoding: UInt64
 
         func hash(into hasher: inout Hasher) {
-            // Both are hashes already.
+            // Both are already hashes.
             hasher.combine(self.image.hash ^ self.encoding)
         }
     }
@@ -40,7 +39,7 @@ final class EncodedMemory: Sendable {
         let key: Key
         let entry: EncodedEntry
         var life: EntryLife
-        /// The neighbours in the order of use: the newer one, and the older one.
+        /// The neighbours in the order of use.
         var newer: Int?
         var older: Int?
     }
@@ -115,7 +114,7 @@ final class EncodedMemory: Sendable {
         self.now = now
     }
 
-    /// The bytes that the entries are counted with, and how often they were looked for.
+    /// The number and the cost of the entries, and the counts of hits and misses.
     var figures: (count: Int, cost: Int, hits: Int, misses: Int) {
         self.state.withLock { ($0.slotOfKey.count, $0.cost, $0.hits, $0.misses) }
     }
@@ -134,13 +133,13 @@ final class EncodedMemory: Sendable {
         return self.settle(found.entry, found.life, countsMiss: countsMiss)
     }
 
-    /// What a look-up gives that found an entry whose time will end.
+    /// Returns the result of a look-up that found an entry with a limited life, and extends or ends that life.
     private func settle(_ entry: EncodedEntry, _ life: EntryLife, countsMiss: Bool) -> EncodedEntry? {
         let time = self.now().timeIntervalSinceReferenceDate
         let isOver = life.isOver(at: time)
         guard isOver || life.isExtendedOnRead else { return entry }
         let removed = self.state.withLock { state -> EncodedEntry? in
-            // Another one may have taken its place meanwhile.
+            // Another entry may have replaced it meanwhile.
             let index = state.keyOfEntry[entry.key].flatMap { state.slotOfKey[$0] }
                 .flatMap { state.slots[$0]?.entry === entry ? $0 : nil }
             guard isOver else {
@@ -155,9 +154,9 @@ final class EncodedMemory: Sendable {
         return isOver ? nil : entry
     }
 
-    /// Keeps an entry in place of an older one, unless it is obsolete in that moment or larger than the limit.
+    /// Stores an entry and replaces an older one, unless it is obsolete at that moment or larger than the limit.
     ///
-    /// `isObsolete` is called under the lock: it must be quick, and call nothing of the cache.
+    /// The function calls `isObsolete` under the lock, so it must be quick and must not call the cache.
     func insert(
         _ entry: EncodedEntry,
         life: EntryLife,
@@ -166,7 +165,7 @@ final class EncodedMemory: Sendable {
         unless isObsolete: () -> Bool
     ) {
         let key = Key(image: image, encoding: encoding)
-        // What leaves is released after the lock.
+        // Release the removed entries after the lock.
         let removed = self.state.withLock { state -> [EncodedEntry] in
             guard !isObsolete() else { return [] }
             let old = state.slotOfKey[key].flatMap { state.remove($0) }
@@ -176,7 +175,7 @@ final class EncodedMemory: Sendable {
         _ = consume removed
     }
 
-    /// Removes the entry whose own key this is, and says whether there was one.
+    /// Removes the entry whose own key is `key`, and returns whether there was one.
     @discardableResult
     func remove(_ key: CacheKey) -> Bool {
         let removed = self.state.withLock { state in
@@ -185,7 +184,7 @@ final class EncodedMemory: Sendable {
         return removed != nil
     }
 
-    /// Removes what was encoded of an image.
+    /// Removes all encodings of an image.
     func removeAll(of image: CacheKey) {
         let removed = self.state.withLock { state -> [EncodedEntry] in
             let indices = state.slots.indices.filter { state.slots[$0]?.key.image == image }
@@ -194,7 +193,7 @@ final class EncodedMemory: Sendable {
         _ = consume removed
     }
 
-    /// Removes the entries of a family, and says whether there were any.
+    /// Removes the entries of a family, and returns whether there were any.
     func removeFamily(of key: CacheKey) -> Bool {
         let removed = self.state.withLock { state -> [EncodedEntry] in
             let indices = state.slots.indices.filter { state.slots[$0]?.entry.key.isOfFamily(of: key) ?? false }
@@ -203,7 +202,7 @@ final class EncodedMemory: Sendable {
         return !removed.isEmpty
     }
 
-    /// Drops the least recently used entries until the rest takes at most this fraction of what all take.
+    /// Evicts the least recently used entries until the rest costs at most this fraction of the current cost.
     func trim(toFraction fraction: Double) {
         let removed = self.state.withLock { $0.trim(to: Int(Double($0.cost) * fraction)) }
         _ = consume removed

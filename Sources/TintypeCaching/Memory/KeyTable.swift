@@ -1,41 +1,42 @@
-/// Finds the slot of a key: a hash table with open addressing over the hashes that keys carry.
+/// A hash table from keys to slots, with open addressing.
 ///
-/// `Dictionary` hashes the hash again, which is half of the time of a look-up.
+/// It uses the hashes that the keys contain. `Dictionary` would hash them again, which takes half of the time of a
+/// look-up.
 struct KeyTable: ~Copyable, Sendable {
     struct Bucket: Sendable {
-        /// The upper half of the key's hash: a key is only looked at when this is equal.
+        /// The upper half of the key's hash; a search compares the keys only if it is equal.
         var tag: UInt32
-        /// Negative where the bucket is empty.
+        /// The slot, or a negative number if the bucket is empty.
         var slot: Int32
 
         static let empty = Bucket(tag: 0, slot: -1)
     }
 
-    /// A key, and where it lies: comparing that takes no reference.
+    /// A key and its identity, which a search compares without retaining the key.
     struct Key: Sendable {
         let identity: UInt
         let key: CacheKey
     }
 
-    /// A power of two of them, at least a quarter empty.
+    /// The buckets: a power of two, and at least a quarter of them empty.
     private var buckets = SlotMemory<Bucket>(count: 16, of: .empty)
     /// The key in each slot.
     private var keys = SlotMemory<Key?>()
     private(set) var count = 0
 
-    /// The slot of `key`, or `nil` when it has none.
+    /// Returns the slot of `key`, or `nil` if it has no slot.
     @inline(__always)
     func slot(of key: CacheKey) -> Int? {
         let position = self.position(of: key)
         return position < 0 ? nil : Int(self.buckets[position].slot)
     }
 
-    /// The keys that `isIncluded` holds for.
+    /// Returns the keys that satisfy `isIncluded`.
     func keys(where isIncluded: (CacheKey) -> Bool) -> [CacheKey] {
         (0..<self.keys.count).compactMap { self.keys[$0]?.key }.filter(isIncluded)
     }
 
-    /// Gives `slot`, which is free, to `key`, which has none.
+    /// Assigns the free `slot` to `key`, which must not have a slot yet.
     mutating func insert(_ key: CacheKey, slot: Int) {
         if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }
         while self.keys.count <= slot { self.keys.append(nil) }
@@ -44,12 +45,12 @@ struct KeyTable: ~Copyable, Sendable {
         self.place(Bucket(tag: Self.tag(of: key.hash), slot: Int32(slot)), hash: key.hash)
     }
 
-    /// Frees `slot`.
+    /// Removes the key of `slot`, which is free afterwards.
     mutating func remove(_ slot: Int) {
         guard let key = self.keys[slot]?.key else { return }
         var hole = self.position(of: key)
         let mask = self.buckets.count - 1
-        // Whatever could only be found by passing the hole moves into it.
+        // Move every bucket that a search reaches only across the hole into the hole.
         var next = (hole + 1) & mask
         while self.buckets[next].slot >= 0 {
             let home = self.home(of: self.hash(in: Int(self.buckets[next].slot)))
@@ -64,7 +65,7 @@ struct KeyTable: ~Copyable, Sendable {
         self.count -= 1
     }
 
-    /// The bucket of `key`, or -1.
+    /// Returns the index of the bucket of `key`, or -1.
     @inline(__always)
     private func position(of key: CacheKey) -> Int {
         let tag = Self.tag(of: key.hash)
@@ -110,24 +111,24 @@ struct KeyTable: ~Copyable, Sendable {
     }
 }
 
-/// A value for each slot, in memory of its own.
+/// A value for each slot, in memory without a reference count.
 ///
-/// An array would do, but for its reference count: readers on several cores would all write it.
+/// Readers on several cores would all write the reference count of an array.
 ///
-/// Sendable although unchecked: it owns its memory alone, so that it is as safe as its values are.
+/// `Sendable` is safe because the value owns its memory alone.
 struct SlotMemory<Value: Sendable>: ~Copyable, @unchecked Sendable {
     private var base: UnsafeMutablePointer<Value>
     private var capacity: Int
-    /// The slots in use are those below.
+    /// The number of slots in use, which are the first ones.
     private(set) var count = 0
 
-    /// Allocates room for some values, and uses none of it.
+    /// Allocates memory, with no slot in use.
     init() {
         self.capacity = 16
         self.base = .allocate(capacity: self.capacity)
     }
 
-    /// Makes `count` slots that have `value`.
+    /// Creates `count` slots with `value`.
     init(count: Int, of value: Value) {
         self.capacity = count
         self.base = .allocate(capacity: count)
@@ -152,14 +153,14 @@ struct SlotMemory<Value: Sendable>: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The address of the value of a slot in use, to read a part of it without copying the rest.
+    /// Returns the address of a slot in use, from which the caller can read a part without copying the rest.
     @inline(__always)
     func address(of slot: Int) -> UnsafePointer<Value> {
         assert(slot >= 0 && slot < self.count)
         return UnsafePointer(self.base + slot)
     }
 
-    /// Uses one more slot.
+    /// Adds a slot with `value`.
     mutating func append(_ value: Value) {
         if self.count == self.capacity {
             let larger = UnsafeMutablePointer<Value>.allocate(capacity: self.capacity * 2)

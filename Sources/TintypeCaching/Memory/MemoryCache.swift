@@ -4,25 +4,25 @@ import Synchronization
 import TintypeConcurrency
 public import TintypeImage
 
-/// The memory tier: decoded images, within a limit of bytes, found without suspending.
+/// The memory tier: decoded images within a limit of bytes.
 ///
-/// Every function may be called from any thread. A look-up takes a lock, which it hardly ever shares with another one,
-/// for tens of nanoseconds, and does not allocate. When the cache exceeds the limit, it evicts images at once. The best
-/// of several policies chooses them; at first that is the least recently used image.
+/// Every function may be called from any thread and does not suspend. A look-up does not allocate. It holds a lock for
+/// tens of nanoseconds, and hardly ever shares that lock with another look-up. If the cache exceeds the limit, it
+/// evicts images at once. The best of several policies chooses them; the first policy is LRU.
 ///
-/// The cache finds an evicted image again while it is held elsewhere, and takes it back. It never finds an expired
-/// image, and removes it within ten seconds.
+/// While an evicted image is in use elsewhere, a look-up still finds it and returns it to the cache. A look-up never
+/// finds an expired image, and the cache removes it within ten seconds.
 public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
-    /// The encoded images, counted apart.
+    /// The encoded images, which have their own limit.
     private let encoded: EncodedMemory
-    /// Waits until the next removal of expired entries.
+    /// Waits for the time until the next removal of expired entries.
     private let sleep: @Sendable (Duration) async throws -> Void
-    /// Keeps threads with full buffers from waiting for each other.
+    /// Whether a thread is passing look-ups to the policy, so that other threads with full buffers do not wait for it.
     private let isTelling = Atomic(false)
-    /// Removes expired entries while there are entries that will expire.
+    /// The task that removes expired entries while there are entries that will expire.
     private let sweeping = TaskOwner()
     private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
@@ -41,7 +41,9 @@ public final class MemoryCache: Sendable {
         if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
 
-    /// Twice the cores, so that two threads seldom meet; a writer takes all of them.
+    /// Twice the number of cores, so that two threads seldom use the same stripe.
+    ///
+    /// A writer locks all stripes, so there are at most 32.
     private static let stripeCount: Int = {
         var count = 4
         while count < 2 * ProcessInfo.processInfo.activeProcessorCount, count < 32 { count *= 2 }
@@ -50,16 +52,16 @@ public final class MemoryCache: Sendable {
 
     // MARK: Reading
 
-    /// Returns the image under `key`, and counts as a use.
+    /// Returns the image for `key`, and counts the access as a use.
     ///
     /// Takes about as long as a look-up in a dictionary, and does not allocate.
     public func image(for key: CacheKey) -> Image? {
         self.image(for: key, countsMiss: true)
     }
 
-    /// Returns the image under `key`.
+    /// Returns the image for `key`, and counts the access as a use.
     ///
-    /// A miss does not count, because another look-up follows.
+    /// A caller that makes another look-up after a miss does not count the first one (`countsMiss`).
     @inline(__always)
     func image(for key: CacheKey, countsMiss: Bool) -> Image? {
         let ticks = cshims_ticks()
@@ -69,7 +71,7 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key, countsMiss: countsMiss) { $0.image }
     }
 
-    /// Returns the image under `key` with its metadata, and counts as a use.
+    /// Returns the image for `key` with its metadata, and counts the access as a use.
     public func entry(for key: CacheKey) -> MemoryEntry? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
@@ -78,18 +80,17 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
 
-    /// Returns the image under `key` with its metadata.
+    /// Returns the image for `key` with its metadata.
     ///
-    /// Counts neither as a use nor as a look-up.
-    ///
-    /// Does not extend its lifetime. Finds an evicted image that is held elsewhere, but does not take it back.
+    /// Counts neither as a use nor as a look-up, and does not extend the lifetime. It also returns an evicted image
+    /// that is in use elsewhere, but does not store it again.
     public func peek(_ key: CacheKey) -> MemoryEntry? {
         let found = self.table.read { table, _ in table.peek(key) }
         guard let found, found.life.isEndless || !found.life.isOver(at: self.time) else { return nil }
         return found.entry
     }
 
-    /// Returns whether there is an image under `key`.
+    /// Returns whether there is an image for `key`.
     ///
     /// Counts neither as a use nor as a look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
@@ -98,17 +99,17 @@ public final class MemoryCache: Sendable {
 
     // MARK: Writing
 
-    /// Stores `image` under `key`, and replaces an older one.
+    /// Stores `image` for `key`, and replaces an older one.
     ///
     /// Evicts other images until the limits hold. Refuses an image that alone exceeds the limit, and removes the older
-    /// one under the same key.
+    /// image for the same key.
     ///
     /// - Parameters:
     ///   - image: The image.
-    ///   - metadata: The metadata, whose expiry ends the entry in any case.
+    ///   - metadata: The metadata, whose expiry limits any lifetime.
     ///   - lifetime: The lifetime, instead of the configuration's.
     ///   - key: The key.
-    /// - Returns: Whether it is in the cache, or why not.
+    /// - Returns: Whether the image is in the cache, or the reason for the refusal.
     @discardableResult
     public func insert(
         _ image: Image,
@@ -119,13 +120,13 @@ public final class MemoryCache: Sendable {
         self.insert(MemoryEntry(image: image, metadata: metadata), lifetime: lifetime, for: key)
     }
 
-    /// Stores an image with its metadata under `key`, and replaces an older one.
+    /// Stores an image with its metadata for `key`, and replaces an older one.
     ///
     /// - Parameters:
-    ///   - entry: The image; the expiry of its metadata ends the entry in any case.
+    ///   - entry: The image; the expiry of its metadata limits any lifetime.
     ///   - lifetime: The lifetime, instead of the configuration's.
     ///   - key: The key.
-    /// - Returns: Whether it is in the cache, or why not.
+    /// - Returns: Whether the image is in the cache, or the reason for the refusal.
     @discardableResult
     public func insert(_ entry: MemoryEntry, lifetime: Duration? = nil, for key: CacheKey) -> InsertOutcome {
         let life = self.makeLife(lifetime, expiry: entry.metadata?.expiry)
@@ -134,9 +135,9 @@ public final class MemoryCache: Sendable {
         return outcome
     }
 
-    /// Stores an image under `key`, unless it is obsolete at that moment; see ``ImageCache``.
+    /// Stores an image for `key`, unless it is obsolete at that moment; see ``ImageCache``.
     ///
-    /// The cache calls `isObsolete` while it is locked: the function must be quick, and must not call the cache.
+    /// The cache calls `isObsolete` under its lock, so the function must be quick and must not call the cache.
     func insert(
         _ image: Image,
         metadata: EntryMetadata?,
@@ -149,14 +150,15 @@ public final class MemoryCache: Sendable {
         _ = self.change { isObsolete() ? nil : $0.insert(entry, life: life, for: key, in: &$1) }
     }
 
-    /// Forgets the image under `key`, even if it is held elsewhere, and returns whether there was one.
+    /// Removes the image for `key`, even if it is in use elsewhere, and returns whether there was one.
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
         let removed = self.change { $0.remove(key, in: &$1) }
         return self.encoded.remove(key) || removed != nil
     }
 
-    /// Forgets the images of the family of `key`, even if they are held elsewhere, and returns whether there were any.
+    /// Removes the images of the family of `key`, even if they are in use elsewhere, and returns whether there were
+    /// any.
     ///
     /// Examines every entry. Meanwhile stores and look-ups of encoded images wait.
     @discardableResult
@@ -167,7 +169,7 @@ public final class MemoryCache: Sendable {
         return self.encoded.removeFamily(of: key) || !removed.isEmpty
     }
 
-    /// Forgets all images, even if they are held elsewhere.
+    /// Removes all images, even if they are in use elsewhere.
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }
         self.encoded.trim(toFraction: 0)
@@ -175,28 +177,28 @@ public final class MemoryCache: Sendable {
 
     /// Evicts the least recently used images until the rest costs at most `cost` bytes.
     ///
-    /// The limits do not change. The cache finds images again that are held elsewhere.
+    /// The limits do not change. Look-ups still find images that are in use elsewhere.
     public func trim(toCost cost: Int) {
         _ = self.change { $0.trim(toCost: cost, in: &$1) }
     }
 
-    /// Evicts the least recently used images until the rest costs at most this fraction of the cost of all.
+    /// Evicts the least recently used images until the rest costs at most this fraction of the current cost.
     ///
-    /// 0 empties the cache. The cache finds images again that are held elsewhere.
+    /// 0 empties the cache. Look-ups still find images that are in use elsewhere.
     public func trim(toFraction fraction: Double) {
         let fraction = fraction > 0 ? min(fraction, 1) : 0
         _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
         self.encoded.trim(toFraction: fraction)
     }
 
-    /// Releases memory when `monitor` reports pressure: half at "some", all at "full".
+    /// Releases memory when `monitor` reports pressure: half at `some`, all at `full`.
     ///
-    /// The cache finds images again that are held elsewhere. A new monitor replaces the one before.
+    /// Look-ups still find images that are in use elsewhere. A new monitor replaces the previous one.
     package func respond(to monitor: MemoryPressureMonitor) {
         let subscription = monitor.subscribe { [weak self] pressure in
             self?.trim(toFraction: pressure == .full ? 0 : 0.5)
         }
-        // The one before ends after the lock.
+        // Release the previous subscription after the lock.
         _ = self.pressure.withLock { current in
             defer { current = subscription }
             return current
@@ -205,7 +207,7 @@ public final class MemoryCache: Sendable {
 
     // MARK: Encoded images
 
-    /// Returns the encoded image for `key` and an encoding, and counts as a use.
+    /// Returns the encoded image for `key` and an encoding, and counts the access as a use.
     ///
     /// Takes about as long as the look-up of an image, and does not allocate.
     public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
@@ -223,14 +225,14 @@ public final class MemoryCache: Sendable {
         self.encoded.insert(entry, life: life, for: key, encoding: encoding, unless: isObsolete)
     }
 
-    /// Forgets the encoded images for `key`, in all encodings.
+    /// Removes the encoded images for `key`, in all encodings.
     func removeEncoded(of key: CacheKey) {
         self.encoded.removeAll(of: key)
     }
 
     // MARK: Limits and figures
 
-    /// The most bytes of the cache.
+    /// The maximum cost of the cache in bytes.
     ///
     /// Setting it evicts entries at once.
     public var costLimit: Int {
@@ -238,7 +240,7 @@ public final class MemoryCache: Sendable {
         set { self.setLimits { MemoryLimits(cost: newValue, count: $0.count) } }
     }
 
-    /// The most entries of the cache, or `nil` for any number.
+    /// The maximum number of entries, or `nil` for no limit.
     ///
     /// Setting it evicts entries at once.
     public var countLimit: Int? {
@@ -269,7 +271,7 @@ public final class MemoryCache: Sendable {
     private var time: Double { self.configuration.now().timeIntervalSinceReferenceDate }
 
     private func makeLife(_ lifetime: Duration?, expiry: Date?) -> EntryLife {
-        // Its own expiry overrides the default.
+        // An expiry overrides the default lifetime.
         let lifetime = lifetime ?? (expiry == nil ? self.configuration.lifetime : nil)
         guard lifetime != nil || expiry != nil else { return .endless }
         return EntryLife(
@@ -280,7 +282,7 @@ public final class MemoryCache: Sendable {
         )
     }
 
-    /// Changes ledger and table together, after the policy has received all look-ups so far.
+    /// Changes the ledger and the table together, after passing all look-ups so far to the policy.
     private func change<Result: Sendable>(
         _ body: (inout MemoryLedger, inout MemoryTable) -> Result
     ) -> Result {
@@ -293,7 +295,7 @@ public final class MemoryCache: Sendable {
         return result
     }
 
-    /// Starts the removal of expired entries, as long as there are entries that will expire.
+    /// Starts to remove expired entries periodically, until no entry will expire.
     private func beginSweeping() {
         self.sweeping.run("memory cache expiry") { [weak self, sleep = self.sleep] in
             repeat {
@@ -302,10 +304,10 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Removes expired entries, and returns whether more entries will expire.
+    /// Removes expired entries, and returns whether others will expire later.
     private func sweep() -> Bool {
         let time = self.time
-        // In parts, so that look-ups do not wait for long.
+        // Work in parts, so that look-ups do not wait for long.
         let slotCount = self.table.read { table, _ in table.slotCount }
         for start in stride(from: 0, to: slotCount, by: 4_096) {
             _ = self.change { $0.removeExpired(in: start..<start + 4_096, at: time, in: &$1) }
@@ -321,14 +323,14 @@ public final class MemoryCache: Sendable {
         ledger.note { accesses in self.table.forEachNote { $0.drain(into: &accesses) } }
     }
 
-    /// Passes the look-ups so far to the policy, unless another thread does.
+    /// Passes the look-ups so far to the policy, unless another thread is doing so.
     private func tellUnlessTold() {
         guard !self.isTelling.exchange(true, ordering: .relaxed) else { return }
         self.ledger.withLock { self.tell(&$0) }
         self.isTelling.store(false, ordering: .relaxed)
     }
 
-    /// Does the work that is left after a look-up.
+    /// Completes a look-up that needs more work than reading the table.
     private func settle<Value>(
         _ found: MemoryLookUp<Value>,
         _ key: CacheKey,
@@ -355,36 +357,35 @@ public final class MemoryCache: Sendable {
         return found.value
     }
 
-    /// The limits of a memory tier.
+    /// The configuration of a memory tier.
     public struct Configuration: Sendable {
-        /// The most bytes of the cache, counted as ``MemoryEntry/cost`` and the bytes of very long keys; with 0 or less
-        /// it stores nothing.
+        /// The maximum cost of the cache in bytes; a cache with a limit of 0 or less stores nothing.
         ///
-        /// By default 15 % of the memory that this process may use, and at most 768 MB.
+        /// An entry costs its ``MemoryEntry/cost`` and the bytes of a very long key. By default 15 % of the memory that
+        /// this process may use, and at most 768 MB.
         public var costLimit: Int
-        /// The most images of the cache, or `nil` for any number.
+        /// The maximum number of images, or `nil` for no limit.
         public var countLimit: Int?
-        /// The most bytes of encoded images, in addition; with 0 or less it stores none.
+        /// The maximum cost of encoded images in bytes, in addition to ``costLimit``; 0 or less turns them off.
         ///
         /// By default a quarter of the default of ``costLimit``.
         public var encodedCostLimit: Int
-        /// The lifetime of entries without a lifetime or an expiry of their own; `nil`, the default, is no limit.
+        /// The lifetime of entries without a lifetime or an expiry of their own; by default `nil`, which is no limit.
         public var lifetime: Duration?
-        /// Whether a look-up restarts the lifetime of its entry; default `false`.
+        /// Whether a look-up restarts the lifetime of its entry; by default `false`.
         ///
         /// ``MemoryCache/contains(_:)`` never does, and no look-up extends an expiry in the metadata.
         public var extendsLifetimeOnRead: Bool
-        /// Whether the cache finds evicted images again while they are held elsewhere; default `true`.
+        /// Whether look-ups find evicted images while they are in use elsewhere; by default `true`.
         public var keepsWeakly: Bool
-        /// Whether the cache releases memory when the machine or the cgroup is short of it; default `false`, and `true`
-        /// for the cache of a loader.
+        /// Whether the cache releases memory when the machine or the cgroup is short of it; by default `false`.
         ///
-        /// Starts the process' ``MemoryPressureMonitor``.
+        /// The cache of a loader has `true`. Starts the ``MemoryPressureMonitor`` of the process.
         public var respondsToMemoryPressure: Bool
         /// The clock for lifetimes.
         public var now: @Sendable () -> Date
 
-        /// Creates limits.
+        /// Creates a configuration.
         public init(
             costLimit: Int = Configuration.defaultCostLimit,
             countLimit: Int? = nil,
@@ -405,39 +406,40 @@ public final class MemoryCache: Sendable {
             self.now = now
         }
 
-        /// 15 % of the memory that this process may use (the limit of its cgroup if that is lower than the RAM), and at
-        /// most 768 MB; computed once.
+        /// 15 % of the memory that this process may use, and at most 768 MB; computed once.
+        ///
+        /// A process may use the RAM, or the memory limit of its cgroup if that is lower.
         public static let defaultCostLimit = min(MemoryBudget().byteCount / 100 * 15, 768_000_000)
     }
 }
 
 /// The statistics of a memory tier at one moment.
 public struct MemoryStatistics: Sendable, Hashable {
-    /// The entries in the cache.
+    /// The number of entries.
     public var count = 0
     /// The cost of the entries in bytes.
     public var cost = 0
-    /// The evicted entries that the cache finds again while their images are held elsewhere; some may be gone already.
+    /// The number of evicted entries that look-ups find while their images are in use elsewhere, or were recently.
     public var weakCount = 0
-    /// The hits.
+    /// The number of hits.
     public var hits = 0
-    /// The misses.
+    /// The number of misses.
     public var misses = 0
-    /// The hits that found an evicted image that was held elsewhere.
+    /// The number of hits that found an evicted image in use elsewhere.
     public var weakHits = 0
-    /// The entries that were evicted because of the limits, or because memory was short.
+    /// The number of entries that were evicted because of the limits or of memory pressure.
     public var evictions = 0
-    /// The entries that have expired.
+    /// The number of entries that expired.
     public var expirations = 0
-    /// The images that were refused because they alone exceed a limit.
+    /// The number of images that were refused because they alone exceed a limit.
     public var refusals = 0
-    /// The encoded images in the cache.
+    /// The number of encoded images.
     public var encodedCount = 0
     /// The cost of the encoded images in bytes.
     public var encodedCost = 0
-    /// The hits of encoded images.
+    /// The number of hits of encoded images.
     public var encodedHits = 0
-    /// The misses of encoded images.
+    /// The number of misses of encoded images.
     public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.

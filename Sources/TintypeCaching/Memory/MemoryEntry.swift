@@ -1,15 +1,15 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What the memory tier holds under a key.
+/// An entry of the memory tier.
 public struct MemoryEntry: Sendable {
-    /// The decoded image; of an animation the one that stands for it.
+    /// The decoded image, or the poster image of an animation.
     public let image: Image
-    /// What is known about it, if it was stored with metadata.
+    /// The metadata, if the image was stored with any.
     public let metadata: EntryMetadata?
-    /// The frames of an animation, if they are kept decoded; a frame may occur more than once.
+    /// The decoded frames of an animation, if it was stored with them; a frame may occur more than once.
     public let frames: [Image]
-    /// Bytes that ride along, such as the encoded image.
+    /// Bytes that accompany the image, such as its encoded form.
     public let data: Data?
 
     /// Creates an entry.
@@ -20,10 +20,9 @@ public struct MemoryEntry: Sendable {
         self.data = data
     }
 
-    /// The bytes that the entry is counted with: the pixel planes and profiles of its distinct images,
-    /// its metadata, and the data that rides along.
+    /// The cost of the entry in bytes: pixels and colour profiles of its distinct images, metadata, and ``data``.
     ///
-    /// Images that share their pixels are counted once.
+    /// Images that share their pixels count once.
     public var cost: Int {
         let single = Self.cost(of: self.image) + (self.data?.count ?? 0) + (self.metadata?.memoryByteCount ?? 0)
         guard !self.frames.isEmpty else { return single }
@@ -33,29 +32,29 @@ public struct MemoryEntry: Sendable {
         }
     }
 
-    /// The cost of the entry with that of its key, where the key is a long one.
+    /// Returns the cost of the entry and of its key, which counts only if it is long.
     func cost(under key: CacheKey) -> Int {
         self.cost + key.excessByteCount
     }
 
-    /// The bytes of the pixels of one image and of its profile.
+    /// Returns the bytes of the pixels and the colour profile of an image.
     static func cost(of image: Image) -> Int {
         image.pixels.byteCount + (image.colorProfile?.data.count ?? 0)
     }
 }
 
-/// What became of an image that was given to the memory tier.
+/// The result of storing an image in the memory tier.
 public enum InsertOutcome: Sendable, Hashable {
     /// The image is in the cache.
     case stored
-    /// The image is not in the cache, and neither is an older one under the same key.
+    /// The cache contains neither the image nor an older one for the same key.
     case refused(Refusal)
 
-    /// Why an image was not taken.
+    /// The reason why the cache refused an image.
     public enum Refusal: Sendable, Hashable, CustomStringConvertible {
-        /// The image alone costs more than the whole cache may hold.
+        /// The image alone costs more than the limit of the whole cache.
         case costOverLimit(cost: Int, limit: Int)
-        /// The cache may hold no entry at all.
+        /// The limit on the number of entries is zero or less.
         case countLimitIsZero
 
         public var description: String {
@@ -69,41 +68,43 @@ public enum InsertOutcome: Sendable, Hashable {
     }
 }
 
-/// When the time of an entry is over, in seconds since the reference date.
+/// The life of an entry, in seconds since the reference date.
 struct EntryLife: Sendable {
-    /// When the entry ends, unless it is read before; infinity for never.
+    /// The end of the life, unless a read extends it; infinity for never.
     private(set) var end: Double
-    /// How long it goes on after it was read; infinity when reading changes nothing.
+    /// The time for which a read extends the life; infinity if reads do not extend it.
     private let renewal: Double
-    /// The end that no reading puts off.
+    /// The end that no read extends.
     private let lastEnd: Double
 
     /// A life without an end.
     static let endless = EntryLife(start: 0, lifetime: nil, expiry: nil, isExtendedOnRead: false)
 
+    /// Creates a life.
+    ///
     /// - Parameters:
-    ///   - start: Now.
-    ///   - lifetime: The seconds that it lasts from now, or from its last reading.
-    ///   - expiry: When it ends at the latest.
-    ///   - isExtendedOnRead: Whether reading begins the lifetime anew.
+    ///   - start: The current time.
+    ///   - lifetime: The seconds from `start`, or from the last read.
+    ///   - expiry: The latest end.
+    ///   - isExtendedOnRead: Whether a read restarts the lifetime.
     init(start: Double, lifetime: Double?, expiry: Double?, isExtendedOnRead: Bool) {
         self.lastEnd = expiry ?? .infinity
         self.end = min(self.lastEnd, lifetime.map { start + $0 } ?? .infinity)
         self.renewal = isExtendedOnRead ? lifetime ?? .infinity : .infinity
     }
 
-    /// Whether the clock has to be asked at all.
+    /// Whether the life never ends, so that a look-up need not read the clock.
     var isEndless: Bool { self.end == .infinity }
 
-    /// Whether it is over at `time`.
+    /// Returns whether the life is over at `time`.
     func isOver(at time: Double) -> Bool {
         self.end <= time
     }
 
-    /// Whether a reading changes the end.
+    /// Whether a read extends the life.
     var isExtendedOnRead: Bool { self.renewal < .infinity }
 
-    /// The end after a reading at `time`.
+    /// Extends the life after a read at `time`.
     mutating func extend(at time: Double) {
         guard self.isExtendedOnRead else { return }
         self.end = min(self.lastEnd, max(self.end, time + self.renewal))

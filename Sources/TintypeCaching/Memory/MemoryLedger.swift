@@ -1,19 +1,20 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decides what a memory tier holds: limits, order, sums, and every change of its table.
+/// The bookkeeping of a memory tier: limits, eviction order and sums.
 ///
-/// A change of the cache holds the ledger's lock throughout, so that sums are exact. What leaves the
-/// table is handed back, to be released after the lock: freeing an image takes long.
+/// The ledger makes every change of the table. A change of the cache holds the ledger's lock throughout, so that sums
+/// are exact. Freeing an image takes long, so functions return the removed entries and the caller releases them after
+/// the lock.
 struct MemoryLedger: Sendable {
     private(set) var limits: MemoryLimits
-    /// The counters; hits and misses of the stripes are not among them.
+    /// The counters, without the hits and misses that the stripes count.
     private(set) var statistics = MemoryStatistics()
     private let keepsWeakly: Bool
     private var policy: EvictionPolicy
-    /// The entries in the table whose time ends.
+    /// The number of entries in the table that will expire.
     private var mortalCount = 0
-    /// Whether expired entries are looked for from time to time.
+    /// Whether a task removes expired entries periodically.
     private var isSweeping = false
     /// The slot in the table for each slot of the policy, or -1.
     private var tableSlots = SlotTable<Int32>(-1)
@@ -27,10 +28,10 @@ struct MemoryLedger: Sendable {
 
     // MARK: Reading
 
-    /// Tells the policy of look-ups, in their order.
+    /// Passes look-ups to the policy in their order.
     mutating func note(_ collect: (inout [AccessBuffer.Access]) -> Void) {
         collect(&self.accesses)
-        // Those of one thread are in order; those of several are in pieces.
+        // Each thread's look-ups are in order, but several threads' need sorting.
         if !self.isSorted { self.accesses.sort { $0.ticks < $1.ticks } }
         for access in self.accesses where self.policy.isResident(Int(access.slot), hash: access.hash) {
             self.policy.use(Int(access.slot))
@@ -47,12 +48,12 @@ struct MemoryLedger: Sendable {
         return true
     }
 
-    /// Begins the lifetime of an entry that was read at `time` anew.
+    /// Extends the lifetime of an entry that was read at `time`.
     func extendLife(of key: CacheKey, at time: Double, in table: inout MemoryTable) {
         if let slot = table.slot(of: key) { table.extendLife(in: slot, at: time) }
     }
 
-    /// Takes the entry of `key` out, if its time was over at `time`; the look-up that found it was no hit.
+    /// Removes the entry of `key` if it has expired at `time`, and turns the hit of its look-up into a miss.
     mutating func removeExpired(
         _ key: CacheKey,
         at time: Double,
@@ -66,7 +67,7 @@ struct MemoryLedger: Sendable {
         return self.take(slot, in: &table) { $0.evict($1) }?.entry
     }
 
-    /// Takes out the entries in some slots of the table whose time was over at `time`.
+    /// Removes the entries in a range of slots that have expired at `time`.
     mutating func removeExpired(
         in slots: Range<Int>,
         at time: Double,
@@ -81,20 +82,20 @@ struct MemoryLedger: Sendable {
         return removed
     }
 
-    /// Whether looking for expired entries has to begin; the caller does it then.
+    /// Returns whether the caller must start to remove expired entries periodically.
     mutating func beginsSweeping() -> Bool {
         guard self.mortalCount > 0, !self.isSweeping else { return false }
         self.isSweeping = true
         return true
     }
 
-    /// Whether looking for expired entries goes on: there are some whose time will end.
+    /// Returns whether to go on with the removal, because other entries will expire.
     mutating func continuesSweeping() -> Bool {
         self.isSweeping = self.mortalCount > 0
         return self.isSweeping
     }
 
-    /// Brings the entry of `key` back that left the cache and is alive; or finds the one that came meanwhile.
+    /// Finds the evicted entry of `key` that is in use elsewhere and stores it again, or finds a newer entry.
     mutating func revive(
         _ key: CacheKey,
         at time: Double,
@@ -122,7 +123,7 @@ struct MemoryLedger: Sendable {
 
     // MARK: Writing
 
-    /// Puts `entry` in and hands back what had to leave for it.
+    /// Stores `entry`, and returns the entries that were replaced or evicted.
     mutating func insert(
         _ entry: MemoryEntry,
         life: EntryLife,
@@ -131,24 +132,24 @@ struct MemoryLedger: Sendable {
     ) -> (outcome: InsertOutcome, removed: [MemoryEntry]) {
         if let refusal = self.limits.refusal(ofCost: entry.cost(under: key)) {
             self.statistics.refusals += 1
-            // The older image under this key is stale: better none than that.
+            // The older image for this key is stale, so remove it.
             return (.refused(refusal), self.remove(key, in: &table).map { [$0] } ?? [])
         }
         table.weak.remove(key)
-        // The policy keeps what it knows of the key.
+        // The policy retains its history of the key.
         let old = table.slot(of: key).flatMap { self.take($0, in: &table) { _, _ in }?.entry }
         let removed = self.add(entry, life, key, in: &table)
         return (.stored, old.map { removed + [$0] } ?? removed)
     }
 
-    /// Takes the entry of `key` out, and forgets it.
+    /// Removes the entry of `key`, even if it is in use elsewhere.
     mutating func remove(_ key: CacheKey, in table: inout MemoryTable) -> MemoryEntry? {
         let weak = table.weak.take(key)?.entry
         guard let slot = table.slot(of: key) else { return weak }
         return self.take(slot, in: &table) { $0.remove($1) }?.entry
     }
 
-    /// Takes everything out, and forgets it.
+    /// Removes all entries, even if they are in use elsewhere.
     mutating func removeAll(in table: inout MemoryTable) -> [MemoryEntry] {
         let removed = table.removeAll()
         self.policy = EvictionPolicy(capacity: self.limits.capacity)
@@ -159,15 +160,15 @@ struct MemoryLedger: Sendable {
         return removed
     }
 
-    /// Drops entries, those used longest ago first, until the rest costs at most `cost`.
+    /// Evicts the least recently used entries until the rest costs at most `cost`.
     mutating func trim(toCost cost: Int, in table: inout MemoryTable) -> [MemoryEntry] {
         self.trim(to: MemoryLimits(cost: cost, count: nil), in: &table)
     }
 
-    /// Sets the limits and drops what is over them.
+    /// Changes the limits, and evicts entries that exceed them.
     mutating func setLimits(_ limits: MemoryLimits, in table: inout MemoryTable) -> [MemoryEntry] {
         let removed = self.trim(to: limits, in: &table)
-        // Weights and capacity are other ones: the policies start anew, with the entries in their order.
+        // Weights and capacity change, so create new policies and insert the entries in their order.
         let slots = self.policy.residentsByAge().map { Int(self.tableSlots[$0]) }
         self.limits = limits
         self.policy = EvictionPolicy(capacity: limits.capacity)
@@ -178,7 +179,7 @@ struct MemoryLedger: Sendable {
 
     // MARK: Parts
 
-    /// Puts an entry under a key that has none, and drops what is over the limits.
+    /// Stores an entry for a new key, and evicts entries that exceed the limits.
     private mutating func add(
         _ entry: MemoryEntry,
         _ life: EntryLife,
@@ -188,7 +189,7 @@ struct MemoryLedger: Sendable {
         let cost = entry.cost(under: key)
         let policySlot = self.policy.insert(hash: key.hash, weight: self.limits.weight(ofCost: cost))
         var removed: [MemoryEntry] = []
-        // Two keys with one hash, which does not happen, have one place.
+        // Two keys with the same hash, which is next to impossible, share one slot of the policy.
         let other = Int(self.tableSlots[policySlot])
         if other >= 0, let entry = self.take(other, in: &table, telling: { _, _ in })?.entry { removed.append(entry) }
         let mark = MemoryTable.Mark(life: life, policySlot: Int32(policySlot), hash: key.hash)
@@ -211,7 +212,7 @@ struct MemoryLedger: Sendable {
         return removed
     }
 
-    /// Makes an entry of the table known to a new policy.
+    /// Adds an entry of the table to a new policy.
     private mutating func enrol(_ slot: Int, in table: inout MemoryTable) {
         let weight = self.limits.weight(ofCost: table.cost(in: slot))
         let policySlot = self.policy.insert(hash: table.mark(in: slot).hash, weight: weight)
@@ -251,34 +252,33 @@ struct MemoryLedger: Sendable {
     }
 }
 
-/// The limits of a memory tier, and how heavy an entry is under them.
+/// The limits of a memory tier, and the weights of entries under them.
 struct MemoryLimits: Sendable {
     let cost: Int
     let count: Int?
 
-    /// The entries that the cache holds at most.
+    /// The maximum number of entries.
     ///
-    /// Even without a limit there are no more than one for each 512 bytes of the cost limit, which is about
-    /// what an entry takes beside its pixels: many tiny images must not fill the memory uncounted. A small
-    /// cache may hold 1,024 of them all the same.
+    /// Even without a limit it is one entry per 512 bytes of the cost limit. An entry needs about that much in addition
+    /// to its pixels, so many tiny images cannot fill the memory uncounted. A small cache may always have 1,024
+    /// entries.
     private var countBound: Int { min(self.count ?? .max, max(self.cost / 512, 1_024)) }
 
-    /// Whether so much fits.
+    /// Returns whether entries of this total cost and number fit.
     func admits(cost: Int, count: Int) -> Bool {
         cost <= self.cost && count <= self.countBound
     }
 
-    /// The most that ``weight(ofCost:)`` of all entries may come to.
-    ///
-    /// Low enough that sums of a few can't overflow.
+    /// The maximum sum of ``weight(ofCost:)`` over all entries, low enough that a few sums cannot overflow.
     var capacity: Int { min(max(self.cost, 1), 1 << 60) }
 
-    /// What an entry weighs for the policy, which knows one limit only: the larger of its two shares.
+    /// Returns the weight of an entry for the policy, which has only one limit: the larger of its shares of both
+    /// limits.
     func weight(ofCost cost: Int) -> Int {
         max(cost, self.capacity / max(self.countBound, 1), 1)
     }
 
-    /// Why an entry can't be held at all, if it can't.
+    /// Returns the reason why an entry of this cost can never fit, or `nil` if it can.
     func refusal(ofCost cost: Int) -> InsertOutcome.Refusal? {
         if let count = self.count, count <= 0 { return .countLimitIsZero }
         guard cost > self.cost else { return nil }

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The entries of a memory tier by key, in slots: what a look-up reads.
+/// The entries of a memory tier in slots, found by key.
 ///
-/// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while no thread reads.
+/// The table has no limits and no eviction order. ``MemoryLedger`` decides about them, and changes the table while no
+/// thread reads it.
 struct MemoryTable: ~Copyable, Sendable {
-    /// What is asked for at every hit beside the image.
+    /// The part of an entry that every hit reads in addition to the image.
     struct Mark: Sendable {
         var life: EntryLife
         /// The slot of the entry in the policy.
@@ -13,7 +14,7 @@ struct MemoryTable: ~Copyable, Sendable {
         let hash: UInt64
     }
 
-    /// What is asked for less often.
+    /// The part of an entry that is read less often.
     struct Rest: Sendable {
         let key: CacheKey
         let metadata: EntryMetadata?
@@ -23,58 +24,58 @@ struct MemoryTable: ~Copyable, Sendable {
     }
 
     private var table = KeyTable()
-    // Apart from each other: to read one of them copies no reference of another.
+    // Separate arrays: reading one of the parts retains no object of another.
     private var images = SlotMemory<Image?>()
     private var marks = SlotMemory<Mark>()
     private var rests = SlotMemory<Rest?>()
     private var freeSlots: [Int] = []
-    /// What left the cache and may be alive elsewhere.
+    /// The evicted entries that may be in use elsewhere.
     var weak = WeakTable()
 
-    /// The slots, those that are free included.
+    /// The number of slots, including free ones.
     var slotCount: Int { self.marks.count }
 
-    /// The slot of `key`, or `nil` when there is no entry.
+    /// Returns the slot of `key`, or `nil` if there is no entry.
     @inline(__always)
     func slot(of key: CacheKey) -> Int? {
         self.table.slot(of: key)
     }
 
-    /// The image in `slot`.
+    /// Returns the image in `slot`.
     @inline(__always)
     func image(in slot: Int) -> Image? {
         self.images[slot]
     }
 
-    /// The life of the entry in `slot`, and where the policy has it.
+    /// Returns the life of the entry in `slot`, and its slot in the policy.
     @inline(__always)
     func mark(in slot: Int) -> Mark {
         self.marks[slot]
     }
 
-    /// What the entry in `slot` is counted with.
+    /// Returns the cost of the entry in `slot`.
     func cost(in slot: Int) -> Int {
         self.rests[slot]?.cost ?? 0
     }
 
-    /// The whole entry in `slot`.
+    /// Returns the entry in `slot`.
     func entry(in slot: Int) -> MemoryEntry? {
         guard let image = self.images[slot], let rest = self.rests[slot] else { return nil }
         return MemoryEntry(image: image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
     }
 
-    /// The entry of `key`, also one that left the cache and is alive elsewhere.
+    /// Returns the entry of `key`, even if it was evicted and is in use elsewhere.
     func peek(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         guard let slot = self.slot(of: key) else { return self.weak.entry(of: key) }
         return self.entry(in: slot).map { ($0, self.mark(in: slot).life) }
     }
 
-    /// The keys of a family, also those of entries that left the cache.
+    /// Returns the keys of a family, including keys of evicted entries.
     func keys(inFamilyOf key: CacheKey) -> [CacheKey] {
         self.table.keys { $0.isOfFamily(of: key) } + self.weak.keys { $0.isOfFamily(of: key) }
     }
 
-    /// Puts an entry under a key that has none, and returns its slot.
+    /// Stores an entry for a new key, and returns its slot.
     mutating func insert(_ image: Image, _ mark: Mark, _ rest: Rest) -> Int {
         let slot: Int
         if let free = self.freeSlots.popLast() {
@@ -92,25 +93,25 @@ struct MemoryTable: ~Copyable, Sendable {
         return slot
     }
 
-    /// Puts the end of the entry in `slot` off, as it was read at `time`.
+    /// Extends the life of the entry in `slot`, which was read at `time`.
     mutating func extendLife(in slot: Int, at time: Double) {
         var mark = self.marks[slot]
         mark.life.extend(at: time)
         self.marks[slot] = mark
     }
 
-    /// Notes that a new policy has the entry in `slot` elsewhere.
+    /// Changes the slot in the policy of the entry in `slot`.
     mutating func setPolicySlot(_ policySlot: Int, in slot: Int) {
         var mark = self.marks[slot]
         mark.policySlot = Int32(policySlot)
         self.marks[slot] = mark
     }
 
-    /// Takes the entry in `slot` out.
+    /// Removes the entry in `slot`.
     mutating func remove(_ slot: Int) -> (entry: MemoryEntry, mark: Mark, rest: Rest)? {
         guard let entry = self.entry(in: slot), let rest = self.rests[slot] else { return nil }
         let mark = self.marks[slot]
-        // Nothing that is free expires.
+        // A free slot must not expire.
         self.marks[slot].life = .endless
         self.images[slot] = nil
         self.rests[slot] = nil
@@ -119,14 +120,14 @@ struct MemoryTable: ~Copyable, Sendable {
         return (entry, mark, rest)
     }
 
-    /// Takes all entries out, also those that are alive elsewhere.
+    /// Removes all entries, even if they are in use elsewhere.
     mutating func removeAll() -> [MemoryEntry] {
         let removed = (0..<self.images.count).compactMap { self.entry(in: $0) }
         self = MemoryTable()
         return removed
     }
 
-    /// Looks `key` up, and notes it in `buffer`, a miss only where it counts.
+    /// Looks `key` up and records the access in `buffer`; records a miss only if `countsMiss` is true.
     @inline(__always)
     func lookUp<Value: Sendable>(
         _ key: CacheKey,
@@ -136,7 +137,7 @@ struct MemoryTable: ~Copyable, Sendable {
         _ pick: (borrowing MemoryTable, Int) -> Value?
     ) -> MemoryLookUp<Value> {
         guard let slot = self.slot(of: key) else {
-            // A look-up that goes on among the weak ones is counted there.
+            // The look-up goes on among the evicted entries, and is counted there.
             let mayBeAlive = self.weak.contains(key)
             if !mayBeAlive, countsMiss { buffer.didMiss() }
             return MemoryLookUp(value: nil, life: .endless, isBufferDue: false, mayBeAlive: mayBeAlive)
@@ -147,32 +148,32 @@ struct MemoryTable: ~Copyable, Sendable {
     }
 }
 
-/// What a look-up in the memory tier found, and what is left to do about it.
+/// The result of a look-up in the memory tier, and the work that it leaves to the caller.
 struct MemoryLookUp<Value: Sendable>: Sendable {
-    /// What was found, or `nil` for nothing.
+    /// The value, or `nil` for a miss.
     let value: Value?
     /// The life of the entry.
     let life: EntryLife
-    /// Whether the stripe's buffer is to be emptied.
+    /// Whether the caller must empty the stripe's buffer.
     let isBufferDue: Bool
-    /// Whether the image may be alive elsewhere.
+    /// Whether the image was evicted, but may be in use elsewhere.
     let mayBeAlive: Bool
 
-    /// Whether there is nothing left to do, as nearly always.
+    /// Whether there is no work left, which is nearly always so.
     var isSettled: Bool { !self.isBufferDue && !self.mayBeAlive && self.life.isEndless }
 }
 
-/// The look-ups of one stripe that the policy has not heard of yet.
+/// The look-ups of one stripe that the policy has not received yet.
 ///
-/// Writing one down is all that a hit costs beside the look-up itself; the policy learns of many at once,
-/// in their order, before it next has to choose. When no thread has time to tell it, further ones are lost:
-/// then there are so many of them that a part says enough.
+/// A hit only appends to the buffer. The policy receives many look-ups at once, in their order, before its next choice.
+/// If no thread has time to pass them on, the buffer drops further look-ups. There are so many of them then that a
+/// sample suffices.
 struct AccessBuffer: Sendable {
     /// A look-up that found an entry.
     struct Access: Sendable {
-        /// When it was, in ticks of the processor's clock.
+        /// The time of the look-up in ticks of the processor's clock.
         let ticks: UInt64
-        /// The hash of the key: the slot may have another entry by now.
+        /// The hash of the key, because the slot may belong to another entry by now.
         let hash: UInt64
         let slot: Int32
     }
@@ -188,16 +189,16 @@ struct AccessBuffer: Sendable {
         return accesses
     }()
 
-    /// Notes a hit; says whether it is time to tell the policy.
+    /// Records a hit, and returns whether it is time to pass the look-ups to the policy.
     mutating func didHit(_ access: Access) -> Bool {
         self.hits &+= 1
         if self.accesses.count < Self.capacity { self.accesses.append(access) }
-        // A full buffer asks again only now and then.
+        // A full buffer asks only at every 64th hit.
         return self.accesses.count < Self.capacity
             ? self.accesses.count % Self.portion == 0 : self.hits % Self.portion == 0
     }
 
-    /// Notes a look-up that found nothing.
+    /// Records a miss.
     mutating func didMiss() {
         self.misses &+= 1
     }

@@ -1,16 +1,16 @@
 import CTintypeShims
 import TintypeConcurrency
 
-/// A value that many threads read at once and that one changes at a time.
+/// A readers-writer lock around a value, for many readers on several cores.
 ///
-/// There are several locks, the stripes. A reader takes one of them, mostly one that no other thread
-/// is using; a writer takes all. So readers do not wait for each other, on as many cores as there are
-/// stripes, and each has in its stripe some state of its own to note what it read.
+/// It consists of several locks, the stripes. A reader locks one stripe, which usually no other thread uses; a writer
+/// locks all. So readers seldom wait for each other. Each stripe also has a note, in which a reader can record its
+/// accesses.
 ///
-/// Sendable although unchecked: `value` is read by threads that hold at least one stripe, and written only by one
-/// that holds all of them, which excludes every reader. The stripes themselves do not change.
+/// `Sendable` is safe although unchecked. Readers of `value` hold at least one stripe. A writer holds all stripes,
+/// which excludes every reader. The stripes themselves do not change.
 final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked Sendable {
-    /// One to a pair of cache lines, so that cores do not share what they write.
+    /// A lock with its note, padded to two cache lines, so that cores do not write to the same line.
     private struct Stripe: Sendable {
         var note: Note
         let padding: InlineArray<16, UInt64> = .init(repeating: 0)
@@ -20,7 +20,7 @@ final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked
     private let stripes: UnsafeMutablePointer<Locked<Stripe>>
     private let count: Int
 
-    /// Puts `value` behind `count` locks, a power of two, each with a note.
+    /// Creates a lock around `value` with `count` stripes, a power of two.
     init(_ value: consuming Value, count: Int, note: Note) {
         self.value = .allocate(capacity: 1)
         self.value.initialize(to: value)
@@ -36,10 +36,10 @@ final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked
         self.value.deallocate()
     }
 
-    /// Reads the value, and writes the note of one stripe, beside other readers.
+    /// Reads the value and writes the note of one stripe, concurrently with other readers.
     func read<Result: Sendable>(_ body: (borrowing Value, inout Note) -> Result) -> Result {
-        // Threads are numbered in the order of their first look-up, so that the few that run at once
-        // mostly have stripes of their own.
+        // Threads are numbered in the order of their first look-up, so that the few that run at once mostly have
+        // different stripes.
         let stripe = Int(cshims_thread_number()) & (self.count - 1)
         return self.stripes[stripe].withLock { body(self.value.pointee, &$0.note) }
     }
@@ -49,7 +49,7 @@ final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked
         self.write(from: 0, body)
     }
 
-    /// Visits the note of each stripe in turn, while others may read.
+    /// Calls `body` with the note of each stripe in turn; readers of other stripes go on.
     func forEachNote(_ body: (inout Note) -> Void) {
         for index in 0..<self.count { self.stripes[index].withLock { body(&$0.note) } }
     }

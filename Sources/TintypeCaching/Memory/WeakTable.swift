@@ -1,9 +1,9 @@
 import TintypeImage
 
-/// Images that left the cache and may still be alive elsewhere.
+/// The evicted entries whose images may still be in use elsewhere.
 ///
-/// Holds their pixels weakly. A slot whose image has died is reclaimed while others are added, two
-/// looked at for each, so that at most about half of the slots are dead and nothing ever waits for a scan.
+/// The table holds pixels weakly. Each insertion examines two slots and frees them if their images are dead. So at most
+/// about half of the slots are dead, and no caller waits for a full scan.
 struct WeakTable: ~Copyable, Sendable {
     /// An image without its pixels.
     private struct WeakImage: Sendable {
@@ -23,7 +23,7 @@ struct WeakTable: ~Copyable, Sendable {
             self.damage = image.damage
         }
 
-        /// The image, as long as its pixels are held elsewhere.
+        /// The image, or `nil` if its pixels are no longer in use.
         var image: Image? {
             self.pixels.map {
                 Image(
@@ -48,21 +48,21 @@ struct WeakTable: ~Copyable, Sendable {
     private var table = KeyTable()
     private var slots: [Slot?] = []
     private var freeSlots: [Int] = []
-    /// Where the search for dead slots goes on.
+    /// The slot at which the search for dead slots continues.
     private var hand = 0
 
-    /// The slots, dead ones included.
+    /// The number of entries, including dead ones.
     var count: Int { self.table.count }
 
-    /// Whether there may be an image under `key`.
+    /// Returns whether there may be an image for `key`.
     func contains(_ key: CacheKey) -> Bool {
         self.table.count > 0 && self.table.slot(of: key) != nil
     }
 
-    /// The keys that `isIncluded` holds for.
+    /// Returns the keys that satisfy `isIncluded`.
     func keys(where isIncluded: (CacheKey) -> Bool) -> [CacheKey] { self.table.keys(where: isIncluded) }
 
-    /// The entry of `key`, if all of its images are alive.
+    /// Returns the entry of `key` if all of its images are alive.
     func entry(of key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }),
             let image = slot.content.image
@@ -72,12 +72,12 @@ struct WeakTable: ~Copyable, Sendable {
         return (MemoryEntry(image: image, metadata: slot.metadata, frames: frames), slot.life)
     }
 
-    /// The bytes of metadata and key that an entry may have which nothing counts any more.
+    /// The maximum bytes of metadata and key of an entry here, which no limit counts any more.
     private static let uncountedByteLimit = 4_096
 
-    /// Keeps an entry for as long as its pixels live elsewhere; data that rode along is let go.
+    /// Stores an entry without its data for as long as its pixels are in use elsewhere.
     ///
-    /// One with much metadata, or a very long key, is let go as well: what is here is counted nowhere.
+    /// Refuses an entry with much metadata or a very long key, because no limit counts them here.
     mutating func insert(_ entry: MemoryEntry, life: EntryLife, for key: CacheKey) {
         self.remove(key)
         self.reclaim()
@@ -94,18 +94,18 @@ struct WeakTable: ~Copyable, Sendable {
         self.table.insert(key, slot: slot)
     }
 
-    /// Takes out the entry of `key`, if all of its images are alive; forgets it otherwise.
+    /// Removes the entry of `key`, and returns it if all of its images are alive.
     mutating func take(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         defer { self.remove(key) }
         return self.entry(of: key)
     }
 
-    /// Forgets the entry of `key`.
+    /// Removes the entry of `key`.
     mutating func remove(_ key: CacheKey) {
         if let slot = self.table.slot(of: key) { self.free(slot) }
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     mutating func removeAll() {
         self = WeakTable()
     }

@@ -3,20 +3,20 @@ import Glibc
 import Synchronization
 import TintypeConcurrency
 
-/// A cache folder that is open: its descriptor, its lock file and its catalogue.
+/// An open cache folder, with its descriptor, its lock file and its catalogue.
 ///
-/// The entries' files are the truth, and the catalogue is what is known about them without
-/// looking. A file is written into the catalogue before it is added, and removed from there after it
-/// was deleted, both under the folder's lock; so the catalogue may name a file that is gone,
-/// but knows every file that is there, whenever a process is killed.
+/// The entry files take precedence over the catalogue, which answers without reading them. Under the folder's lock, a
+/// record is added before its file, and removed after its file. So the catalogue may name a file that is gone, but it
+/// knows every existing file, even if a process is killed at any time.
 final class CacheFolder: Sendable {
     enum Mode: Sendable {
-        /// The catalogue is shared by all processes that use the folder.
+        /// All processes that use the folder share the catalogue.
         case shared
-        /// The file system can't share memory, or had no room for a catalogue: it is this cache's
-        /// own, and only the folder knows what is there.
+        /// The catalogue is private and incomplete.
+        ///
+        /// The file system cannot share memory, or had no room for a catalogue.
         case alone
-        /// Nothing can be written, for this reason.
+        /// The folder is not writable, for this reason.
         case readOnly(SystemCallError)
     }
 
@@ -26,10 +26,10 @@ final class CacheFolder: Sendable {
     static let temporaryName = "temporary"
     static let discardedName = "discarded"
     static let namespacesName = "namespaces"
-    /// The paths of the folders of entries, from the folder of the cache.
+    /// The paths of the entry folders, relative to the cache folder.
     static let shardPaths = (UInt8.min...UInt8.max).map(shardPath)
 
-    /// The path of one folder of entries.
+    /// Returns the path of one entry folder.
     static func shardPath(_ shard: UInt8) -> String {
         "\(self.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
     }
@@ -37,15 +37,14 @@ final class CacheFolder: Sendable {
     let path: String
     let descriptor: CInt
     let mode: Mode
-    /// The number that stands for this cache in file names and reservations; 0 when there was none
-    /// to be had.
+    /// The number of this cache in file names and reservations, or 0 if no number was free.
     let owner: Int
     let lockFile: FolderLock?
-    /// Why the catalogue is this cache's own although the file system could share one.
+    /// The reason why the catalogue is private although the file system could share one.
     let aloneReason: SystemCallError?
 
     private let patience: Patience
-    /// Set when the catalogue can't be used any more: the folder is to be opened anew.
+    /// Whether the catalogue is unusable, so that the folder must be opened again.
     private let abandoned = Atomic<Bool>(false)
     private let current: Locked<CatalogueRegion>
     private let victims: Locked<VictimQueue>
@@ -75,30 +74,30 @@ final class CacheFolder: Sendable {
         close(self.descriptor)
     }
 
-    /// The catalogue as far as it can be read without the lock.
+    /// The catalogue for reads without the lock.
     var region: CatalogueRegion { self.current.withLock { $0 } }
 
-    /// Whether a name that the catalogue, or the given one of before, does not know has no file.
+    /// Returns whether names that are not in the catalogue, or in the given earlier one, have no file.
     func knowsAbsence(_ region: CatalogueRegion? = nil) -> Bool {
         guard case .shared = self.mode else { return false }
         let flags = (region ?? self.region).flags
         return flags.contains(.isComplete) && !flags.contains(.isSuperseded)
     }
 
-    /// Which file an entry is now, if it is there.
+    /// Returns the inode number of an entry's file, if it exists.
     func fileNumber(of name: EntryName) -> UInt? {
         var status = stat()
         let isThere = name.withPath { fstatat(self.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) == 0 }
         return isThere ? UInt(status.st_ino) : nil
     }
 
-    /// The names of the entries of a family: from the catalogue if that knows all, else from the folder.
+    /// Returns the names of a family: from the catalogue if that is complete, otherwise from the folder.
     func names(inFamilyOf name: EntryName) throws(SystemCallError) -> [EntryName] {
         var names: [EntryName] = []
         let region = self.region
         let sequence = region[.sequence]
         let damaged = region.forEachRecord { if $0.name.isOfFamily(of: name) { names.append($0.name) } }
-        // An entry that was moved meanwhile may have been missed.
+        // The loop may have missed an entry that was moved meanwhile.
         if damaged == 0, self.knowsAbsence(region), sequence.isMultiple(of: 2), region[.sequence] == sequence {
             return names
         }
@@ -114,8 +113,9 @@ final class CacheFolder: Sendable {
 
     // MARK: Changing the catalogue
 
-    /// Removes an entry of no more use, unless another file than that of `number` has taken its place; says whether
-    /// there was one.
+    /// Removes an invalid entry, unless a file with another `number` has replaced it.
+    ///
+    /// - Returns: Whether it was removed.
     func discard(_ name: EntryName, _ number: UInt?) -> Bool {
         if case .readOnly = self.mode { return false }
         let isRemoved = try? self.withCatalogue { catalogue, _ throws(SystemCallError) -> Bool in
@@ -125,13 +125,13 @@ final class CacheFolder: Sendable {
         return isRemoved ?? false
     }
 
-    /// Runs `body` with the catalogue, while no one else changes it or moves files in the folder.
+    /// Runs `body` with the catalogue, while no other thread or process changes it or moves files in the folder.
     ///
-    /// - Throws: `ENOENT` also when the folder was deleted, or is to be opened anew; ``SystemCallError/lockTimedOut``.
+    /// - Throws: Also `ENOENT` if the folder was deleted or must be opened again, and ``SystemCallError/lockTimedOut``.
     func withCatalogue<Result: Sendable>(
         _ body: (inout Catalogue, inout VictimQueue) throws(SystemCallError) -> Result
     ) throws(SystemCallError) -> Result {
-        // Pauses lie outside of the lock, so that each thread may give up its own wait.
+        // Pause outside the lock, so that each thread can cancel its own wait.
         try self.patience.wait { () throws(SystemCallError) -> Result? in
             try self.victims.withLock { queue throws(SystemCallError) -> Result? in
                 if let lockFile, !lockFile.tryLock() { return nil }
@@ -147,12 +147,12 @@ final class CacheFolder: Sendable {
         }
     }
 
-    /// Puts entries that were picked without a lock into the queue of those that go next.
+    /// Fills the queue of entries to evict with entries that were found without a lock.
     func fillVictims(with records: [CatalogueRecord]) {
         self.victims.withLock { $0.fill(with: records) }
     }
 
-    /// The catalogue of the moment, put in order after a process that was killed.
+    /// Returns the current catalogue, after repairs if a process was killed.
     private func lockedCatalogue() throws(SystemCallError) -> Catalogue {
         var catalogue = Catalogue(region: self.region, folder: self)
         if !catalogue.region.isWhole {
@@ -165,23 +165,23 @@ final class CacheFolder: Sendable {
         return catalogue
     }
 
-    /// The catalogue that has taken the place of one that was superseded.
+    /// Returns the catalogue that has replaced a superseded one.
     private func successor() throws(SystemCallError) -> CatalogueRegion {
         let descriptor = Self.openCatalogue(self.descriptor)
         if descriptor < 0, errno == EMFILE || errno == ENFILE { throw SystemCallError.last("open") }
         defer { if descriptor >= 0 { close(descriptor) } }
-        // One that is none, or that another user has made for itself: as if it were gone.
+        // Treat an invalid catalogue, or a private one of another user, as missing.
         guard descriptor >= 0, let region = try? CatalogueRegion.open(descriptor, isShared: true), region.isWhole else {
             throw self.abandon()
         }
-        // A bit that turned over: nothing has taken its place.
+        // A damaged bit set this flag; no other catalogue has replaced this one.
         region.flags.remove(.isSuperseded)
         return region
     }
 
-    /// Takes the file of a catalogue that was lost out of its place, where it still is, and tells the caches that map it.
+    /// Removes the file of a lost catalogue if it is still in its place, and notifies the caches that map it.
     ///
-    /// Cut short it is of no use, and one whose blocks the disk can't give would be lost again at the next write.
+    /// A truncated catalogue is useless. If the disk has no room for its blocks, the next write would lose it again.
     private func putAside(_ region: CatalogueRegion) {
         guard let identity = region.identity else { return }
         let descriptor = Self.openCatalogue(self.descriptor)
@@ -190,12 +190,12 @@ final class CacheFolder: Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0, CatalogueRegion.Identity(status) == identity else { return }
         var flags = CatalogueLayout.Flags.isSuperseded.rawValue
-        // On a full disk they find out by the place that is no longer the file's.
+        // If the disk is full, the other caches notice that the file is no longer in its place.
         _ = pwrite(descriptor, &flags, 8, CatalogueLayout.Word.flags.rawValue * 8)
         unlinkat(self.descriptor, Self.catalogueName, 0)
     }
 
-    /// Has the folder opened anew by the next operation.
+    /// Marks the folder so that the next operation opens it again.
     private func abandon() -> SystemCallError {
         self.abandoned.store(true, ordering: .relaxed)
         return SystemCallError(call: "open", number: ENOENT)
@@ -203,10 +203,10 @@ final class CacheFolder: Sendable {
 
     // MARK: Place
 
-    /// Whether the catalogue can't be used any more, so that the folder is to be opened anew.
+    /// Whether the catalogue is unusable, so that the folder must be opened again.
     var isAbandoned: Bool { self.abandoned.load(ordering: .relaxed) }
 
-    /// Whether the folder is still what is found at its path.
+    /// Whether the folder is still at its path.
     var isInPlace: Bool {
         if self.isAbandoned { return false }
         var status = stat()
@@ -218,16 +218,16 @@ final class CacheFolder: Sendable {
         return self.isFolder(at: self.path)
     }
 
-    /// Whether `path` leads to this folder.
+    /// Returns whether `path` leads to this folder.
     func isFolder(at path: String) -> Bool {
         var (status, own) = (stat(), stat())
         guard stat(path, &status) == 0, fstat(self.descriptor, &own) == 0 else { return false }
         return CatalogueRegion.Identity(status) == CatalogueRegion.Identity(own)
     }
 
-    /// Returns who may change the folder besides this user and root, or `nil` if no one may.
+    /// Returns which other users can change the folder, apart from root, or `nil` if no others can.
     ///
-    /// A group is not named: it was given the right on purpose.
+    /// Ignores group permissions, which the owner has granted on purpose.
     func strangers() -> String? {
         var status = stat()
         guard fstat(self.descriptor, &status) == 0 else { return nil }
@@ -237,23 +237,28 @@ final class CacheFolder: Sendable {
 
     // MARK: Opening
 
-    /// What came of an attempt to open a folder.
+    /// The result of an attempt to open a folder.
     enum Opening {
         case opened(CacheFolder)
         /// There is no folder, or no cache in it.
         case missing
-        /// Another holds the lock, which is not waited for.
+        /// Another process holds the lock.
         case busy
     }
 
-    /// The descriptors that an open folder takes: its own, the lock, the catalogue, and an entry that is read or written.
+    /// The descriptors of an open folder: its own, the lock, the catalogue, and an entry that is read or written.
     private static let neededDescriptors: CInt = 4
 
     /// Opens the folder at `path`.
     ///
-    /// `isLocking` says whether to take the lock for it, which puts in order what was left unfinished, and makes a
-    /// catalogue if there is none. Without it only a folder that is in use can be opened. `isMaking` says whether to
-    /// make a cache in a folder that has none.
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - isLocking: Whether to take the lock, under which unfinished work is completed, and a missing catalogue is
+    ///     created. Without the lock, only a folder in use can be opened.
+    ///   - isMaking: Whether to create a cache in a folder without one.
+    ///   - patience: The patience of later waits for the lock.
+    /// - Returns: The folder, or the reason why it is not open.
+    /// - Throws: The error of a system call, except for a missing folder.
     static func open(
         _ path: String,
         isLocking: Bool = true,
@@ -302,11 +307,11 @@ final class CacheFolder: Sendable {
         let isValid = region.hasValidTotals
         let owner = self.takeOwner(lockFile, region)
         if region.boot != BootIdentity.current {
-            // What was mapped when the power went may be older than the files.
+            // The catalogue may be older than the files if the system stopped while it was mapped.
             region.flags.insert(.needsReading)
             region.setBoot(.current)
         }
-        // The process that has the lock next repairs what is not valid.
+        // The next holder of the lock repairs invalid totals.
         if isValid { region.sealTotals() }
         return CacheFolder(
             path: path,
@@ -320,9 +325,9 @@ final class CacheFolder: Sendable {
         )
     }
 
-    /// Opens a folder whose lock another process keeps; `nil` where it has no catalogue that can be used at once.
+    /// Opens a folder while another process holds the lock; `nil` if it has no usable catalogue.
     ///
-    /// Look-ups need no lock. What is out of order is put right by its next holder.
+    /// Look-ups need no lock. The next holder of the lock completes unfinished work.
     private static func join(
         _ path: String,
         _ descriptor: CInt,
@@ -346,13 +351,14 @@ final class CacheFolder: Sendable {
         )
     }
 
-    /// Opens the file of the catalogue to share it; the descriptor, or -1 with errno set.
+    /// Opens the file of the catalogue for sharing, and returns the descriptor, or -1 with `errno` set.
     private static func openCatalogue(_ folder: CInt) -> CInt {
         openat(folder, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Opens the catalogue or makes one; of this cache's own, for the reason that is returned, where it can't be
-    /// shared.
+    /// Opens or creates the catalogue.
+    ///
+    /// If it cannot be shared, returns a private one, with the reason.
     private static func openRegion(_ folder: CInt) throws(SystemCallError) -> (CatalogueRegion, SystemCallError?) {
         var reason: SystemCallError?
         self.removeNewCatalogue(folder)
@@ -361,7 +367,7 @@ final class CacheFolder: Sendable {
             if file >= 0 {
                 defer { close(file) }
                 if let region = try? CatalogueRegion.open(file, isShared: true) {
-                    // A bit that turned over: nothing has taken its place.
+                    // A damaged bit set this flag; no other catalogue has replaced this one.
                     region.flags.remove(.isSuperseded)
                     return (region, nil)
                 }
@@ -386,7 +392,7 @@ final class CacheFolder: Sendable {
         return (region, reason)
     }
 
-    /// Makes a new catalogue, which is to be moved into place where it is shared.
+    /// Creates a catalogue; the caller must move a shared one into place.
     func makeRegion(slotCount: Int, isShared: Bool) throws(SystemCallError) -> NewCatalogue {
         guard isShared else { return NewCatalogue(region: try .makePrivate(slotCount: slotCount), name: nil) }
         return try Self.makeShared(self.descriptor, slotCount: slotCount)
@@ -398,7 +404,7 @@ final class CacheFolder: Sendable {
         var name = self.newCatalogueName
         var file = openat(folder, name, flags, 0o600)
         if file < 0, errno == EEXIST {
-            // Something of others' has the name.
+            // A file that is not a catalogue has the name.
             name += ".\(OwnFiles.randomDigits())"
             file = openat(folder, name, flags, 0o600)
         }
@@ -412,7 +418,7 @@ final class CacheFolder: Sendable {
         }
     }
 
-    /// Removes what a process has left that was ended while making a catalogue: the lock is ours.
+    /// Removes an unfinished catalogue of a killed process; the caller holds the lock.
     private static func removeNewCatalogue(_ folder: CInt) {
         guard case .regular = OwnFiles.kind(of: self.newCatalogueName, in: folder),
             OwnFiles.mayReplaceCatalogue(self.newCatalogueName, in: folder)
@@ -420,10 +426,10 @@ final class CacheFolder: Sendable {
         unlinkat(folder, self.newCatalogueName, 0)
     }
 
-    /// Whether there may be entries that a new catalogue does not know.
+    /// Returns whether there may be entries that a new catalogue does not know.
     private static func hasEntries(_ folder: CInt) -> Bool { self.has(self.entriesName, folder) }
 
-    /// Whether a cache has made anything in the folder.
+    /// Returns whether a cache has created any files in the folder.
     private static func hasCache(_ folder: CInt) -> Bool {
         [self.catalogueName, self.entriesName, FolderLock.fileName, self.temporaryName].contains {
             self.has($0, folder)
@@ -435,7 +441,7 @@ final class CacheFolder: Sendable {
         return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Takes the lowest number that no process has that lives, and under which nothing was left.
+    /// Takes the lowest number that no living process has and that has no reservation left.
     private static func takeOwner(_ lockFile: FolderLock, _ region: CatalogueRegion) -> Int {
         for number in 1..<CatalogueLayout.ownerCount where region[owner: number] == 0 {
             if lockFile.tryOwner(number) { return number }
@@ -443,8 +449,9 @@ final class CacheFolder: Sendable {
         return 0
     }
 
-    /// Whether memory can be mapped from a file here, shared with others, and filled without an error
-    /// that would end the process: not over a network, and not where a block is copied when written.
+    /// Returns whether the file system can share mapped memory, and fill it without an error that ends the process.
+    ///
+    /// It cannot over a network, or if it copies blocks on write.
     private static func canShareMemory(_ folder: CInt) -> Bool {
         // NFS, SMB (three), 9P, FUSE, Ceph, AFS, Btrfs, ZFS, bcachefs.
         let refused: Set<Int> = [
@@ -455,14 +462,14 @@ final class CacheFolder: Sendable {
         return type >= 0 && !refused.contains(type & 0xFFFF_FFFF)
     }
 
-    /// Makes a folder inside, for this user only.
+    /// Creates a subfolder with access for this user only.
     func makeSubfolder(_ name: String) throws(SystemCallError) {
         guard mkdirat(self.descriptor, name, 0o700) == 0 || errno == EEXIST else {
             throw SystemCallError.last("mkdir")
         }
     }
 
-    /// A folder on a read-only disk: the catalogue, if there is one, is read into memory of our own.
+    /// Opens a folder on a read-only disk, and reads its catalogue, if there is one, into private memory.
     private static func openReadOnly(
         _ path: String,
         _ descriptor: CInt,
@@ -493,13 +500,13 @@ final class CacheFolder: Sendable {
     }
 }
 
-/// A catalogue that was made, and is not yet where one is looked for.
+/// A new catalogue that is not yet in its place.
 struct NewCatalogue {
     let region: CatalogueRegion
-    /// The name of its file; `nil` where it has none.
+    /// The name of its file; `nil` without a file.
     let name: String?
 
-    /// Puts it in the place of the old one, unless something that is no catalogue is there.
+    /// Replaces the old catalogue, unless another kind of object is in its place.
     func moveIntoPlace(in folder: CInt) throws(SystemCallError) {
         guard let name = self.name else { return }
         let isFree = OwnFiles.mayReplaceCatalogue(CacheFolder.catalogueName, in: folder)

@@ -12,18 +12,18 @@ struct Catalogue {
         self.region.slot(of: name)?.record
     }
 
-    /// Adds or changes an entry, and makes the table larger where it must be.
+    /// Adds or changes an entry, and enlarges the table if necessary.
     mutating func put(_ record: CatalogueRecord) throws(SystemCallError) {
         if !self.region.hasRoom, self.region.slot(of: record.name) == nil { try self.grow() }
         self.region.put(record)
     }
 
-    /// Makes the table half as large again.
+    /// Enlarges the table by half.
     mutating func grow() throws(SystemCallError) {
         try self.replace(slotCount: CatalogueLayout.grown(self.region.slotCount), isKeeping: true)
     }
 
-    /// The bytes that a larger table takes in the folder while the old one is there as well.
+    /// The bytes of a larger table in the folder, which exists together with the old one for a moment.
     var growthByteCount: Int {
         guard self.region.isShared else { return 0 }
         return CatalogueLayout.byteCount(slotCount: CatalogueLayout.grown(self.region.slotCount))
@@ -34,21 +34,21 @@ struct Catalogue {
         self.region.remove(name)
     }
 
-    /// Reserves room, or gives it back.
+    /// Reserves bytes, or releases them if the number is negative.
     func reserve(_ byteCount: Int) {
         self.region.reserve(byteCount, for: self.folder.owner)
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     mutating func removeAll() throws(SystemCallError) {
         try self.replace(slotCount: CatalogueLayout.smallestSlotCount, isKeeping: false)
     }
 
     // MARK: Files
 
-    /// Moves a file to the place of an entry, which the catalogue must know before.
+    /// Moves a file to the place of an entry, after recording it in the catalogue.
     ///
-    /// If this process is ended in between, the next process that has the lock looks what is there.
+    /// If this process ends in between, the next process with the lock checks which file is there.
     mutating func moveIntoPlace(_ source: String, _ record: CatalogueRecord) throws(SystemCallError) {
         let old = self.record(of: record.name)
         self.region[.intentLow] = UInt64(record.name.low)
@@ -63,9 +63,9 @@ struct Catalogue {
         }
     }
 
-    /// Removes the file of an entry, then the entry.
+    /// Removes the file of an entry, then its record.
     ///
-    /// What is no file is not the cache's, and stays.
+    /// An object that is not a regular file stays, because the cache did not create it.
     ///
     /// - Returns: Whether there was a file.
     @discardableResult
@@ -77,8 +77,7 @@ struct Catalogue {
         return isRemoved
     }
 
-    /// Removes a file that is no entry, or no longer a good one, if it ever was one: the catalogue knows it, or its
-    /// first bytes tell.
+    /// Removes an invalid or damaged file, but only if the catalogue or its first bytes show that it was an entry.
     func unlinkOwn(_ name: EntryName) throws(SystemCallError) -> Bool {
         let folder = self.folder.descriptor
         guard self.record(of: name) != nil || name.withPath({ OwnFiles.hasTraceOfEntry($0, in: folder) }) else {
@@ -95,7 +94,7 @@ struct Catalogue {
         guard self.move(source, to: name, isKnown: isKnown) else { throw SystemCallError.last("rename") }
     }
 
-    /// Renames over an older entry, or where there is none; over nothing else (`EEXIST`).
+    /// Renames over an older entry or to a free name; fails with `EEXIST` if another object is there.
     private func move(_ source: String, to name: EntryName, isKnown: Bool) -> Bool {
         let folder = self.folder.descriptor
         if !isKnown {
@@ -113,12 +112,12 @@ struct Catalogue {
 
     // MARK: Repair
 
-    /// Makes the table anew, without the slots that are damaged.
+    /// Rebuilds the table without damaged slots.
     mutating func dropDamaged() throws(SystemCallError) {
         try self.replace(slotCount: self.region.slotCount, isKeeping: true)
     }
 
-    /// Repairs what a process left half done that was ended while it had the lock.
+    /// Repairs an unfinished change of a process that ended while it held the lock.
     mutating func repair() throws(SystemCallError) {
         if self.region[.sequence].isMultiple(of: 2) {
             self.region.recountTotals()
@@ -128,7 +127,7 @@ struct Catalogue {
         }
     }
 
-    /// Looks what became of an entry that a process was moving into place when it was ended.
+    /// Checks the entry that a killed process was moving into place.
     mutating func settleIntent() {
         let high = self.region[.intentHigh]
         guard high != 0 else { return }
@@ -137,7 +136,7 @@ struct Catalogue {
         self.region[.intentHigh] = 0
     }
 
-    /// Brings what is known of an entry in line with its file.
+    /// Corrects the record of an entry from its file.
     func settle(_ name: EntryName) {
         guard var record = self.record(of: name) else { return }
         var status = stat()
@@ -151,7 +150,7 @@ struct Catalogue {
         }
     }
 
-    /// Puts a new catalogue in the place of this one.
+    /// Replaces this catalogue by a new one.
     private mutating func replace(slotCount: Int, isKeeping: Bool) throws(SystemCallError) {
         guard slotCount <= CatalogueLayout.largestSlotCount else { throw SystemCallError(call: "mmap", number: ENOSPC) }
         let old = self.region
@@ -161,8 +160,9 @@ struct Catalogue {
         if isKeeping, !old.isWhole { new.flags.insert(.needsReading) }
         new.sealTotals()
         if old.isShared {
-            // Before the new one has the place: if this process is ended in between, the next process that has the lock finds
-            // that nothing has taken it. The other way round, others would go on with a catalogue that no one opens.
+            // Set the flag before the new file is in place. If this process ends in between, the next process with the
+            // lock finds that no file has replaced this one. In the opposite order, other processes would go on with a
+            // catalogue that no longer has a name.
             old.flags.insert(.isSuperseded)
             do throws(SystemCallError) {
                 try made.moveIntoPlace(in: self.folder.descriptor)

@@ -1,13 +1,13 @@
-/// What the catalogue knows about one entry, and how that is packed into the four words of a slot.
+/// The record of an entry in the catalogue, and its packed form in the four words of a slot.
 ///
 ///     word 0   bits 0..63 of the name; 0 means an empty slot
 ///     word 1   bits 64..79 of the name, last use (48 bits, in 1/65536 s since 1970)
 ///     word 2   bits 80..95 of the name, check (8 bits), bytes of the file (40 bits)
-///     word 3   when it was stored (32 bits, s), when its own life ends (32 bits, s; 0 for never)
+///     word 3   time of the store (32 bits, s), expiry (32 bits, s; 0 for never)
 ///
-/// The last use may be changed by any process at any time and is not covered by the check.
+/// Any process may change the last use at any time, and the check does not cover it.
 struct CatalogueRecord: Sendable, Hashable {
-    /// The largest file that a slot can hold: 1 TiB.
+    /// The size of the largest file that a slot can represent: 1 TiB.
     static let largestByteCount = 1 << 40 - 1
     private static let useBits: UInt64 = 48
     private static let useMask: UInt64 = 1 << 48 - 1
@@ -15,11 +15,11 @@ struct CatalogueRecord: Sendable, Hashable {
 
     let name: EntryName
     var byteCount: Int
-    /// In ticks; see ``ticks(_:)``.
+    /// The last use in ticks; see ``ticks(_:)``.
     var usedAt: UInt64
-    /// Seconds since 1970.
+    /// The time of the store in seconds since 1970.
     var storedAt: UInt32
-    /// Seconds since 1970, rounded up; 0 for never.
+    /// The expiry in seconds since 1970, rounded up; 0 for never.
     var deadline: UInt32
 
     init(name: EntryName, byteCount: Int, usedAt: Double, storedAt: Double, expiresAt: Double) {
@@ -30,7 +30,7 @@ struct CatalogueRecord: Sendable, Hashable {
         self.deadline = expiresAt < Double(UInt32.max) ? UInt32(clamping: max(1, Self.whole(expiresAt) + 1)) : 0
     }
 
-    /// What the file of an entry says of itself.
+    /// Creates the record of an existing file from its header.
     init(_ name: EntryName, _ header: EntryHeader, _ status: OpenFile.Status, usedAt: Double) {
         self.init(
             name: name,
@@ -41,7 +41,7 @@ struct CatalogueRecord: Sendable, Hashable {
         )
     }
 
-    /// Unpacks a slot; `nil` when it is empty or damaged.
+    /// Unpacks a slot; `nil` if it is empty or damaged.
     init?(_ words: (UInt64, UInt64, UInt64, UInt64)) {
         guard words.0 != 0 else { return nil }
         let low = (words.1 >> Self.useBits) << 16 | words.2 >> 48
@@ -63,17 +63,17 @@ struct CatalogueRecord: Sendable, Hashable {
         )
     }
 
-    /// Whether the second and third words of a slot are those of `name`, given that the first is.
+    /// Returns whether the second and third words of a slot belong to `name`, if the first does.
     static func matches(_ name: EntryName, _ second: UInt64, _ third: UInt64) -> Bool {
         second >> self.useBits == self.firstLow(name) && third >> 48 == UInt64(name.low & 0xFFFF)
     }
 
-    /// The second word with another last use.
+    /// Returns the second word with another last use.
     static func second(_ word: UInt64, usedAt ticks: UInt64) -> UInt64 {
         word & ~self.useMask | ticks
     }
 
-    /// A time since 1970 in the unit of last uses.
+    /// Converts seconds since 1970 to ticks of 1/65536 s.
     static func ticks(_ seconds: Double) -> UInt64 {
         guard seconds > 0 else { return 0 }
         return seconds < 4_294_967_295 ? UInt64(seconds * 65_536) : self.useMask
@@ -88,7 +88,7 @@ struct CatalogueRecord: Sendable, Hashable {
         seconds.isFinite && abs(seconds) < 1e15 ? Int(seconds.rounded(.down)) : 0
     }
 
-    /// A hash of what does not change while the entry stays: finds 255 of 256 damages.
+    /// A hash of the fields that do not change while the entry stays, which detects 255 of 256 kinds of damage.
     private var check: UInt8 {
         var rest = CatalogueChecksum.mix(self.name.high, UInt64(self.name.low))
         rest = CatalogueChecksum.mix(rest, UInt64(self.byteCount))

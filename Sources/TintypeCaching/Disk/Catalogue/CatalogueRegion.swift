@@ -2,17 +2,15 @@ import CTintypeShims
 import Glibc
 import Synchronization
 
-/// The words of a catalogue in memory: mapped from its file and shared with every process that uses
-/// the folder, or this cache's own where that is not possible.
+/// The words of a catalogue in memory, which is either mapped from a shared file or private to this cache.
 ///
-/// A file that is mapped may be made shorter by any process that may write it, and a write to it may find no room on the
-/// disk. The mapping is guarded, so that this does not end the process: empty memory takes its place, which says of
-/// itself that it knows nothing (``isWhole``).
+/// Another process may truncate a mapped file, and a write to it may find no room on the disk. A guard on the mapping
+/// prevents that this ends the process. It maps empty memory instead, which ``isWhole`` recognises as invalid.
 ///
-/// Sendable although unchecked: the memory is reached through atomic words only, and stays until
-/// the last reference goes away.
+/// `Sendable` is safe although unchecked. All access to the memory is through atomic words, and the memory is valid
+/// until the last reference is released.
 final class CatalogueRegion: @unchecked Sendable {
-    /// Which file was mapped.
+    /// The identity of a file.
     struct Identity: Sendable, Hashable {
         let device: UInt
         let number: UInt
@@ -24,13 +22,13 @@ final class CatalogueRegion: @unchecked Sendable {
     }
 
     let slotCount: Int
-    /// The file that was mapped; `nil` for memory of this cache's own.
+    /// The identity of the mapped file, or `nil` for private memory.
     let identity: Identity?
-    /// Whether other processes see what is written here, and their writes are seen.
+    /// Whether the memory is shared with other processes.
     let isShared: Bool
 
     private let base: UnsafeMutableRawPointer
-    /// What the mapping is guarded as; `nil` for memory of this cache's own.
+    /// The number of the guard of the mapping, or `nil` for private memory.
     private let guardNumber: CInt?
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
 
@@ -39,7 +37,7 @@ final class CatalogueRegion: @unchecked Sendable {
     private init(_ base: UnsafeMutableRawPointer, slotCount: Int, identity: Identity?, guardNumber: CInt?) {
         self.base = base
         self.guardNumber = guardNumber
-        // Mapped memory is bound to no type; a word has the layout of its atomic.
+        // Mapped memory has no bound type; an atomic word has the layout of a word.
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         self.words = base.bindMemory(to: Atomic<UInt64>.self, capacity: byteCount / 8)
         self.slotCount = slotCount
@@ -52,9 +50,9 @@ final class CatalogueRegion: @unchecked Sendable {
         munmap(self.base, self.byteCount)
     }
 
-    // MARK: Making
+    // MARK: Creation
 
-    /// Makes an empty catalogue of this cache's own.
+    /// Creates an empty, private catalogue.
     static func makePrivate(slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
@@ -63,9 +61,9 @@ final class CatalogueRegion: @unchecked Sendable {
         return region
     }
 
-    /// Makes an empty catalogue in the new, empty file `descriptor`.
+    /// Creates an empty catalogue in the new, empty file `descriptor`.
     ///
-    /// Its blocks are taken at once: a write to mapped memory can't say that the disk is full.
+    /// Allocates its blocks at once, because a write to mapped memory cannot report a full disk.
     static func make(in descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         let result = posix_fallocate(descriptor, 0, byteCount)
@@ -75,29 +73,29 @@ final class CatalogueRegion: @unchecked Sendable {
         return region
     }
 
-    /// Maps the catalogue file `descriptor`; `nil` when it is none of this version and machine.
+    /// Maps the catalogue file `descriptor`, or returns `nil` if it is not one of this version and machine.
     ///
-    /// Where it is not shared, it is read into memory of this cache's own instead.
+    /// If `isShared` is false, it copies the file into private memory.
     static func open(_ descriptor: CInt, isShared: Bool) throws(SystemCallError) -> CatalogueRegion? {
         let status = try self.status(of: descriptor)
         let byteCount = Int(status.st_size)
         let slotBytes = byteCount - CatalogueLayout.headerByteCount
         guard status.st_mode & S_IFMT == S_IFREG, slotBytes > 0, slotBytes % CatalogueLayout.slotByteCount == 0,
             slotBytes / CatalogueLayout.slotByteCount <= CatalogueLayout.largestSlotCount,
-            // A hole in the file could not be filled on a full disk: `SIGBUS`.
+            // A hole in the file could not be filled on a full disk, which raises `SIGBUS`.
             !isShared || Int(status.st_blocks) * 512 >= byteCount,
-            // One of another name as well is the catalogue of two folders (`cp -al`).
+            // A file with two names is the catalogue of two folders (`cp -al`).
             !isShared || status.st_nlink == 1
         else { return nil }
         let slotCount = slotBytes / CatalogueLayout.slotByteCount
         guard isShared else { return try self.copy(of: descriptor, slotCount: slotCount) }
-        // Blocks that a copy shares (`cp --reflink`) would be written elsewhere, for which a full disk has no room.
+        // A write to blocks shared with a copy (`cp --reflink`) needs new blocks, which a full disk does not have.
         guard cshims_own_blocks(descriptor, byteCount) == 0 else { throw SystemCallError.last("fallocate") }
         let region = try self.share(descriptor, slotCount, status)
         return region.hasValidHeader ? region : nil
     }
 
-    /// Maps a catalogue file, guarded.
+    /// Maps a catalogue file with a guard.
     private static func share(
         _ descriptor: CInt,
         _ slotCount: Int,
@@ -114,19 +112,19 @@ final class CatalogueRegion: @unchecked Sendable {
         return CatalogueRegion(base, slotCount: slotCount, identity: Identity(status), guardNumber: number)
     }
 
-    /// Reads a catalogue file that others may write, and this cache may not.
+    /// Copies a catalogue file that other processes may write but this cache may not.
     ///
-    /// Mapped, it would end this process (`SIGBUS`) as soon as another process made the file shorter.
+    /// If it were mapped, a truncation by another process would end this process (`SIGBUS`).
     private static func copy(of descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion? {
         let region = try self.makePrivate(slotCount: slotCount)
-        // The header first: a large file of anything else is not read whole.
+        // Read the header first, so that a large file of another kind is not read whole.
         guard try region.read(0..<CatalogueLayout.headerByteCount, of: descriptor), region.hasValidHeader,
             try region.read(CatalogueLayout.headerByteCount..<region.byteCount, of: descriptor)
         else { return nil }
         return region
     }
 
-    /// Reads some bytes of a file to their place in memory; says whether it has them all.
+    /// Reads a range of bytes of a file to its place in memory, and returns whether the file has them all.
     private func read(_ range: Range<Int>, of descriptor: CInt) throws(SystemCallError) -> Bool {
         var offset = range.lowerBound
         while offset < range.upperBound {
@@ -169,7 +167,7 @@ final class CatalogueRegion: @unchecked Sendable {
         self.sealTotals()
     }
 
-    /// Whether this still is the memory that was mapped, or made: not when the file was cut short or emptied meanwhile.
+    /// Whether the memory is still valid; `false` if another process truncated or emptied the file.
     var isWhole: Bool {
         if let guardNumber, cshims_is_mapping_lost(guardNumber) != 0 { return false }
         return self.hasValidHeader
@@ -180,7 +178,7 @@ final class CatalogueRegion: @unchecked Sendable {
             && self[.slotCount] == UInt64(self.slotCount) && self[.fixedChecksum] == self.fixedChecksum
     }
 
-    /// The system that last used the catalogue.
+    /// The identity of the system start that last used the catalogue.
     var boot: BootIdentity { BootIdentity(high: self[.bootHigh], low: self[.bootLow]) }
 
     func setBoot(_ boot: BootIdentity) {
@@ -193,7 +191,7 @@ final class CatalogueRegion: @unchecked Sendable {
         CatalogueChecksum.of(self[.magic], self[.version], self[.slotCount], self[.bootHigh], self[.bootLow])
     }
 
-    /// Whether no process was ended, or interfered, while the totals were changed.
+    /// Whether the totals are consistent, because no process ended while it changed them.
     var hasValidTotals: Bool {
         self[.sequence].isMultiple(of: 2) && self[.totalsChecksum] == self.totalsChecksum
     }
@@ -233,8 +231,9 @@ final class CatalogueRegion: @unchecked Sendable {
 
     // MARK: Slots
 
-    /// The slot where the search for a name begins: rises with the name, so that the names of a shard
-    /// lie together.
+    /// Returns the slot at which the search for a name begins.
+    ///
+    /// It increases with the name, so that the names of a shard are adjacent.
     func home(of name: EntryName) -> Int {
         Int(name.high.multipliedFullWidth(by: UInt64(self.slotCount)).high)
     }
@@ -254,7 +253,7 @@ final class CatalogueRegion: @unchecked Sendable {
         )
     }
 
-    /// Fills an empty slot, or changes one; the name comes last, so that a look-up finds all or nothing.
+    /// Stores the words of a slot, the name last, so that a look-up finds all of them or no entry.
     func storeSlot(_ slot: Int, _ words: (UInt64, UInt64, UInt64, UInt64)) {
         self.storeSlot(slot, word: 3, words.3)
         self.storeSlot(slot, word: 2, words.2)
@@ -277,30 +276,30 @@ final class CatalogueRegion: @unchecked Sendable {
         CatalogueLayout.headerWordCount + slot * CatalogueLayout.wordsPerSlot + word
     }
 
-    /// What a look-up without a lock found.
+    /// The result of a look-up without a lock.
     enum Finding {
-        /// The entry, the slot where it was, and the slot's second word then.
+        /// The record, its slot, and the second word of the slot at that time.
         case found(CatalogueRecord, slot: Int, word: UInt64)
-        /// There is none.
+        /// There is no entry.
         case absent
-        /// Slots were being moved, or one is damaged: only the folder knows.
+        /// Slots were being moved, or one is damaged, so only the folder can answer.
         case unknown
     }
 
-    /// Looks for `name`, from any thread, without a lock.
+    /// Looks `name` up from any thread, without a lock.
     func find(_ name: EntryName) -> Finding {
         let sequence = self[.sequence]
         var slot = self.home(of: name)
         for _ in 0..<self.slotCount {
             let first = self.loadSlot(slot, word: 0)
             if first == 0 {
-                // What moves slots makes the sequence odd before, and raises it after.
+                // A process that moves slots makes the sequence odd before, and increments it after.
                 return sequence.isMultiple(of: 2) && self[.sequence] == sequence ? .absent : .unknown
             }
             if first == name.high {
                 let (second, third) = (self.loadSlot(slot, word: 1), self.loadSlot(slot, word: 2))
                 if CatalogueRecord.matches(name, second, third) {
-                    // Read while it was changed, or damaged.
+                    // The slot was being changed, or is damaged.
                     guard let record = CatalogueRecord((first, second, third, self.loadSlot(slot, word: 3))) else {
                         return .unknown
                     }
@@ -312,10 +311,11 @@ final class CatalogueRegion: @unchecked Sendable {
         return .unknown
     }
 
-    /// Calls `body` with every entry, from any thread, without a lock; says how many slots are
-    /// damaged or were being changed.
+    /// Calls `body` with every record, from any thread, without a lock.
     ///
-    /// An entry that is moved meanwhile may come twice or not at all.
+    /// It may pass a record that is moved meanwhile twice or not at all.
+    ///
+    /// - Returns: The number of slots that are damaged or were being changed.
     func forEachRecord(in slots: Range<Int>? = nil, _ body: (CatalogueRecord) -> Void) -> Int {
         var damaged = 0
         for slot in slots ?? 0..<self.slotCount {
@@ -326,10 +326,10 @@ final class CatalogueRegion: @unchecked Sendable {
         return damaged
     }
 
-    /// Whether an entry lies where a search for it does not come by: a bit of its name has turned over, and its check
-    /// holds by chance.
+    /// Whether there is a record that a search does not find.
     ///
-    /// Also when entries are moved meanwhile.
+    /// A damaged bit in its name can cause this, if its check is right by chance. Moves during the search can cause it
+    /// as well.
     var hasMisplacedRecords: Bool {
         (0..<self.slotCount).contains { slot in
             guard let record = CatalogueRecord(self.loadSlot(slot)) else { return false }
@@ -338,14 +338,14 @@ final class CatalogueRegion: @unchecked Sendable {
         }
     }
 
-    // MARK: What only the holder of the folder's lock may do
+    // MARK: Changes, which require the folder's lock
 
-    /// Whether one more entry fits.
+    /// Whether there is room for one more entry.
     var hasRoom: Bool {
         Int(clamping: self[.entryCount]) < CatalogueLayout.capacity(slotCount: self.slotCount)
     }
 
-    /// The slot of `name`, if it has one.
+    /// Returns the slot of `name`, if it has one.
     func slot(of name: EntryName) -> (slot: Int, record: CatalogueRecord)? {
         var slot = self.home(of: name)
         for _ in 0..<self.slotCount {
@@ -353,7 +353,7 @@ final class CatalogueRegion: @unchecked Sendable {
             if words.0 == 0 { return nil }
             if words.0 == name.high, CatalogueRecord.matches(name, words.1, words.2) {
                 if let record = CatalogueRecord(words) { return (slot, record) }
-                // Damaged: its size counts as what it says, until it is written anew.
+                // The slot is damaged. Replace it with a record of size 0, and have the totals corrected.
                 let size = CatalogueRecord(name: name, byteCount: 0, usedAt: 0, storedAt: 0, expiresAt: .infinity)
                 self.storeSlot(slot, size)
                 self.flags.insert(.needsReading)
@@ -366,7 +366,7 @@ final class CatalogueRegion: @unchecked Sendable {
 
     /// Adds or changes an entry; there must be room for one more.
     ///
-    /// - Returns: What was known under the name before.
+    /// - Returns: The previous record of the name.
     @discardableResult
     func put(_ record: CatalogueRecord) -> CatalogueRecord? {
         if let (slot, old) = self.slot(of: record.name) {
@@ -380,7 +380,7 @@ final class CatalogueRegion: @unchecked Sendable {
         return nil
     }
 
-    /// Writes an entry that is not there into the first free slot.
+    /// Writes a new entry into the first free slot.
     func insert(_ record: CatalogueRecord) {
         var slot = self.home(of: record.name)
         for _ in 0..<self.slotCount {
@@ -391,7 +391,7 @@ final class CatalogueRegion: @unchecked Sendable {
 
     /// Removes an entry.
     ///
-    /// - Returns: What was known of it.
+    /// - Returns: Its record.
     @discardableResult
     func remove(_ name: EntryName) -> CatalogueRecord? {
         guard let (slot, old) = self.slot(of: name) else { return nil }
@@ -403,19 +403,18 @@ final class CatalogueRegion: @unchecked Sendable {
         return old
     }
 
-    /// Adds to one of the totals, which never falls below zero.
+    /// Adds to one of the totals, which never becomes negative.
     func add(_ amount: Int, to word: CatalogueLayout.Word) {
         self[word] = UInt64(max(0, Int(clamping: self[word]).addingClamped(amount)))
     }
 
-    /// Changes what an owner has reserved.
+    /// Changes the bytes that an owner has reserved.
     func reserve(_ amount: Int, for owner: Int) {
         self[owner: owner] = UInt64(max(0, Int(clamping: self[owner: owner]).addingClamped(amount)))
         self.add(amount, to: .reservedByteCount)
     }
 
-    /// The bytes that the folder takes: entries, files that are written or wait to be deleted, and
-    /// the catalogue with its lock.
+    /// The bytes of the folder: entries, files that are being written or wait for deletion, the catalogue and its lock.
     var usedByteCount: Int {
         let bytes = [CatalogueLayout.Word.byteCount, .reservedByteCount, .discardedByteCount].reduce(0) {
             $0.addingClamped(Int(clamping: self[$1]))
@@ -423,10 +422,10 @@ final class CatalogueRegion: @unchecked Sendable {
         return bytes.addingClamped(self.ownByteCount)
     }
 
-    /// The bytes of the catalogue's file and the lock's.
+    /// The bytes of the files of the catalogue and the lock.
     var ownByteCount: Int { self.isShared ? self.byteCount + FolderLock.byteCount : 0 }
 
-    /// Counts the entries and their bytes anew; says how many slots are damaged.
+    /// Counts the entries and their bytes again, and returns the number of damaged slots.
     func countEntries() -> Int {
         var (count, bytes) = (0, 0)
         let damaged = self.forEachRecord { record in
@@ -438,23 +437,23 @@ final class CatalogueRegion: @unchecked Sendable {
         return damaged
     }
 
-    /// Works the totals out anew, after a process was ended while changing them.
+    /// Recomputes the totals, after a process ended while it changed them.
     func recountTotals() {
         _ = self.countEntries()
-        // Nothing could give back what processes without a number of their own had reserved.
+        // Processes without a number can no longer release their reservations.
         self[owner: 0] = 0
         let reserved = (1..<CatalogueLayout.ownerCount).map { self[owner: $0] }
         self[.reservedByteCount] = UInt64(reserved.reduce(0) { $0.addingClamped(Int(clamping: $1)) })
         self.flags.insert(.needsReading)
     }
 
-    /// Copies what is still to be known into a new catalogue, in the order of the names.
+    /// Copies entries and header into a new catalogue, in the order of the names.
     func copyEntries(to other: CatalogueRegion) {
         var seen = Set<EntryName>()
         let isCertain = self[.sequence].isMultiple(of: 2)
         var (count, bytes) = (0, 0)
         let damaged = self.forEachRecord { record in
-            // A process that was ended while closing a gap has left an entry in two slots.
+            // A process that ended while it closed a gap may have left an entry in two slots.
             if !isCertain, !seen.insert(record.name).inserted { return }
             other.insert(record)
             count += 1
@@ -466,7 +465,7 @@ final class CatalogueRegion: @unchecked Sendable {
         if damaged > 0 { other.flags.insert(.needsReading) }
     }
 
-    /// Copies what is not about entries into a new catalogue.
+    /// Copies the header into a new catalogue, without counts of entries.
     func copyHeader(to other: CatalogueRegion) {
         for owner in 0..<CatalogueLayout.ownerCount { other[owner: owner] = self[owner: owner] }
         for word in [CatalogueLayout.Word.reservedByteCount, .discardedByteCount, .intentHigh, .intentLow, .lineage] {
@@ -475,8 +474,9 @@ final class CatalogueRegion: @unchecked Sendable {
         other.flags = self.flags.subtracting(.isSuperseded)
     }
 
-    /// Moves the entries after an empty place to where a search for them, which ends at the first
-    /// empty slot, still comes by.
+    /// Moves entries after a removed one forward.
+    ///
+    /// A search ends at the first empty slot, so no entry may have a gap before it.
     private func closeGap(at start: Int) {
         var gap = start
         var slot = start
@@ -496,7 +496,7 @@ final class CatalogueRegion: @unchecked Sendable {
 }
 
 extension Int {
-    /// The sum, or the largest number where it would be larger: counts from a file may be anything.
+    /// Returns the sum, or the largest number on overflow, because counts in a file may have any value.
     func addingClamped(_ other: Int) -> Int {
         let (sum, overflow) = self.addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -1,18 +1,18 @@
 import CTintypeShims
 import Glibc
 
-/// The file whose bytes are locks between all caches that use a folder, in any process.
+/// The lock file of a folder, whose bytes are locks between all caches in all processes.
 ///
-/// A lock ends with its process, however that ends. Byte 0 guards the catalogue; byte `n` is held
-/// as long as the owner of the number `n` lives. A child that was forked and runs no other program shares the open
-/// file, and with it the locks: they are given back in so many words, which ends them for all processes that share them.
+/// A lock ends with its process in any case. Byte 0 guards the catalogue. Byte `n` is locked as long as the owner with
+/// the number `n` lives. A forked child without `exec` shares the open file and its locks. So the cache releases locks
+/// explicitly, which ends them for all processes that share them.
 final class FolderLock: Sendable {
     static let fileName = "lock"
 
-    /// The bytes of the file.
+    /// The size of the file.
     static var byteCount: Int { self.text.count }
 
-    /// For a reader who wonders what the file is.
+    /// An explanation for people who open the file.
     static let text = Array("This file keeps the processes that use the cache apart.\n".utf8)
 
     private let descriptor: CInt
@@ -27,20 +27,20 @@ final class FolderLock: Sendable {
         self.descriptor = descriptor
         var status = stat()
         if fstat(descriptor, &status) == 0, status.st_size == 0 {
-            // On a full disk it stays empty.
+            // On a full disk the file stays empty.
             _ = Self.text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         }
     }
 
     deinit {
-        // A child that was forked lets go of a copy: what it shares is still its parent's.
+        // A forked child must not release the locks of its parent.
         if self.process == getpid() { _ = cshims_unlock_all(self.descriptor) }
         close(self.descriptor)
     }
 
-    /// Takes the lock on the catalogue, unless another has it.
+    /// Takes the lock on the catalogue, unless another process has it.
     ///
-    /// Where a file system has no locks, processes are not kept apart; the checksums still are.
+    /// If the file system does not support locks, it always succeeds, and only the checksums protect the catalogue.
     func tryLock() -> Bool {
         if cshims_lock_byte(self.descriptor, 0, CInt(CSHIMS_LOCK_TRY)) == 0 { return true }
         return errno != EAGAIN && errno != EACCES

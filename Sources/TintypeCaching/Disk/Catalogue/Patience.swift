@@ -1,27 +1,26 @@
 import Glibc
 import Synchronization
 
-/// How long the cache's threads wait for what other processes have, which may have been stopped: the lock of a folder,
-/// or room in it.
+/// The rules for waiting for other processes, which may be stopped: for the lock of a folder, or for room in it.
 ///
-/// The kernel has no lock of this kind with a time limit, so it is tried again and again, with pauses that grow: a
-/// holder that works has it for microseconds. What was once waited for in vain is only tried from then on, until it is
-/// had again: of a hundred stores that wait, one pays.
+/// The kernel has no such lock with a time limit, so threads retry with growing pauses. A running process holds the
+/// lock for microseconds. After a wait has failed, threads try only once, until an attempt succeeds. So only one of a
+/// hundred waiting stores pays for the wait.
 final class Patience: Sendable {
     /// One wait.
     struct Wait: ~Copyable {
         fileprivate let patience: Patience
-        /// In microseconds, as the sum of the pauses.
+        /// The sum of the pauses in microseconds.
         private var waited = 0
         private var step = 20
-        /// How many pauses there were.
+        /// The number of pauses.
         private(set) var count = 0
 
         fileprivate init(_ patience: Patience) {
             self.patience = patience
         }
 
-        /// Sleeps for a while; `false` when the wait is over.
+        /// Sleeps for a while, or returns `false` if the wait is over.
         mutating func pause() -> Bool {
             guard self.patience.permits(self.waited) else { return false }
             self.patience.sleep(.microseconds(self.step))
@@ -31,30 +30,32 @@ final class Patience: Sendable {
             return true
         }
 
-        /// What was waited for is there.
+        /// Ends the wait with success.
         func succeed() {
             self.patience.noteSuccess()
         }
     }
 
-    /// In microseconds.
+    /// The longest pause in microseconds.
     private static let longestPause = 1_000
 
     private let limit: Int
-    /// What a wait lasts at least that has been cancelled meanwhile: a holder that works is done by then.
+    /// The time for which a cancelled wait still goes on, within which a running holder is done.
     private let leaverLimit: Int
     private let sleep: @Sendable (Duration) -> Void
     private let isClosing: @Sendable () -> Bool
     private let isStalled = Atomic<Bool>(false)
 
-    /// How often a wait was given up.
+    /// The number of waits that failed.
     let timeouts = Atomic<Int>(0)
 
+    /// Creates rules.
+    ///
     /// - Parameters:
-    ///   - limit: How long to wait.
-    ///   - leaverLimit: How long where the task was cancelled, or the cache is shut down.
-    ///   - isClosing: Whether it is.
-    ///   - sleep: Lets the thread sleep.
+    ///   - limit: The longest wait.
+    ///   - leaverLimit: The longest wait if the task was cancelled or the cache is shut down.
+    ///   - isClosing: Returns whether the cache is being shut down.
+    ///   - sleep: Pauses the thread.
     init(
         limit: Duration,
         leaverLimit: Duration = .milliseconds(50),
@@ -69,11 +70,11 @@ final class Patience: Sendable {
 
     func begin() -> Wait { Wait(self) }
 
-    /// Runs `attempt` until it gives a result.
+    /// Runs `attempt` until it returns a result.
     ///
     /// - Throws: ``SystemCallError/lockTimedOut``.
     func wait<Result>(for attempt: () throws(SystemCallError) -> Result?) throws(SystemCallError) -> Result {
-        // The usual case, without a wait.
+        // In the usual case there is no wait.
         if let result = try attempt() {
             self.noteSuccess()
             return result
@@ -87,12 +88,12 @@ final class Patience: Sendable {
         throw .lockTimedOut
     }
 
-    /// Waits are made again.
+    /// Permits waits again.
     func noteSuccess() {
         if self.isStalled.load(ordering: .relaxed) { self.isStalled.store(false, ordering: .relaxed) }
     }
 
-    /// Whether a wait may go on after so long.
+    /// Returns whether a wait may go on after `waited` microseconds.
     private func permits(_ waited: Int) -> Bool {
         let isOver = waited >= self.limit
         if isOver { self.isStalled.store(true, ordering: .relaxed) }
@@ -102,7 +103,7 @@ final class Patience: Sendable {
         return false
     }
 
-    /// Sleeps, for less when a signal comes.
+    /// Sleeps, or less if a signal arrives.
     static func sleep(_ duration: Duration) {
         usleep(UInt32(clamping: Self.microseconds(duration)))
     }
@@ -114,6 +115,6 @@ final class Patience: Sendable {
 }
 
 extension SystemCallError {
-    /// Another process kept the folder's lock for longer than this one waits.
+    /// The error of a wait that failed because another process held the folder's lock for too long.
     static let lockTimedOut = SystemCallError(call: "lock", number: ETIMEDOUT)
 }

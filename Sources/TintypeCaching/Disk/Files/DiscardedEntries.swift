@@ -2,29 +2,31 @@ import CTintypeShims
 import Glibc
 import Synchronization
 
-/// What was cleared: entries are moved aside, with the folders that have nothing else in them, and deleted behind.
+/// The entries of a cleared cache, which were moved aside and are deleted in the background.
+///
+/// Folders that contain only entries move as a whole.
 ///
 ///     <directory>/discarded/<16 digits>/entries/ab/...
 final class DiscardedEntries: Sendable {
     private let folders: FolderHandle
-    /// The bytes that are left and can't be deleted: not to be tried again while they stay the same.
+    /// The number of remaining bytes that cannot be deleted; another attempt is pointless while it stays the same.
     private let stuckByteCount = Atomic<Int>(0)
 
     init(_ folders: FolderHandle) {
         self.folders = folders
     }
 
-    /// Whether what is left, of so many bytes, could not be deleted when that was last tried.
+    /// Returns whether the last attempt to delete this many remaining bytes failed.
     func areStuck(byteCount: Int) -> Bool { byteCount == self.stuckByteCount.load(ordering: .relaxed) }
 
     // MARK: Moving aside
 
-    /// Moves all entries aside, to be deleted later.
+    /// Moves all entries aside, for deletion later.
     ///
-    /// The folders that they go to are made while the lock is held, and empty ones are removed only while it is: another
-    /// process that deletes what was cleared never takes them away in between.
+    /// Target folders are created, and empty ones removed, only under the lock. So another process that deletes cleared
+    /// entries never removes a folder that is about to be used.
     ///
-    /// - Throws: Why some could not be moved; the catalogue is to be compared with the folder then.
+    /// - Throws: The error of an entry that could not be moved; then the catalogue must be compared with the folder.
     func takeAll(in folder: CacheFolder) throws(SystemCallError) {
         let mixed = self.mixedShards(in: folder)
         let place = "\(CacheFolder.discardedName)/\(OwnFiles.randomDigits())"
@@ -33,7 +35,7 @@ final class DiscardedEntries: Sendable {
                 try folder.makeSubfolder(part)
             }
             let byteCount = Int(clamping: catalogue.region[.byteCount])
-            // If this process is ended from here on, the next that has the lock finds totals that do not hold.
+            // If this process ends from here on, the next process must read the folder to correct the totals.
             catalogue.region.flags.insert(.needsReading)
             var failure: SystemCallError?
             for path in CacheFolder.shardPaths where OwnFiles.isFolder(path, in: folder.descriptor) {
@@ -51,14 +53,14 @@ final class DiscardedEntries: Sendable {
             catalogue.region.add(byteCount, to: .discardedByteCount)
             try catalogue.removeAll()
             guard let failure else { return catalogue.region.flags = .isComplete }
-            // What could not be moved is still there.
+            // The entries that could not be moved are still there.
             catalogue.region.flags = .needsReading
             self.folders.housekeeping.send()
             throw failure
         }
     }
 
-    /// The folders of entries that have other things in them: these stay where they are.
+    /// Returns the entry folders that also contain other files, which stay in place.
     private func mixedShards(in folder: CacheFolder) -> Set<String> {
         var mixed: Set<String> = []
         for path in CacheFolder.shardPaths {
@@ -71,7 +73,7 @@ final class DiscardedEntries: Sendable {
         return mixed
     }
 
-    /// Moves the entries of one folder aside, and nothing else.
+    /// Moves the entries of one folder aside, but no other files.
     private func takeEntries(of path: String, to place: String, in folder: CacheFolder) throws(SystemCallError) {
         try folder.makeSubfolder(place)
         for name in Folder.names(at: path, in: folder.descriptor) where OwnFiles.isEntry(name) {
@@ -85,10 +87,9 @@ final class DiscardedEntries: Sendable {
 
     // MARK: Deleting
 
-    /// Deletes what was cleared, of that no more files than the limit.
+    /// Deletes discarded entries, up to a limit of files.
     ///
-    /// Where there are some and none can be deleted, they are not tried again before something else changes, except by
-    /// the housekeeper.
+    /// If no file can be deleted, only the housekeeper tries again before the number of bytes changes.
     func delete(in folder: CacheFolder, fileLimit: Int = .max) {
         var left = fileLimit
         let before = Int(clamping: folder.region[.discardedByteCount])
@@ -97,7 +98,7 @@ final class DiscardedEntries: Sendable {
         }
         if folder.region[.discardedByteCount] > 0, self.places(in: folder).isEmpty {
             try? folder.withCatalogue { catalogue, _ in
-                // What is left of the count belongs to files that were gone already.
+                // The rest of the count belongs to files that were already gone.
                 if self.places(in: folder).isEmpty { catalogue.region[.discardedByteCount] = 0 }
             }
         }
@@ -108,7 +109,7 @@ final class DiscardedEntries: Sendable {
         Folder.names(at: CacheFolder.discardedName, in: folder.descriptor).filter(OwnFiles.isDiscarded)
     }
 
-    /// Deletes one folder of what was cleared; `false` when it is time to end.
+    /// Deletes one discarded folder, and returns `false` if the caller must stop.
     private func delete(_ place: String, in folder: CacheFolder, _ left: inout Int) -> Bool {
         let entries = "\(place)/\(CacheFolder.entriesName)"
         for shard in Folder.names(at: entries, in: folder.descriptor) where OwnFiles.isShard(shard) {
@@ -120,7 +121,7 @@ final class DiscardedEntries: Sendable {
         return true
     }
 
-    /// Deletes the entries of one shard, and brings back what is none; `false` when it is time to end.
+    /// Deletes the entries of one shard and moves other files back; returns `false` if the caller must stop.
     private func deleteShard(_ shard: String, of entries: String, in folder: CacheFolder, _ left: inout Int) -> Bool {
         let path = "\(entries)/\(shard)"
         var freed = 0
@@ -149,7 +150,7 @@ final class DiscardedEntries: Sendable {
         return true
     }
 
-    /// Moves something that came into a folder of entries while that was cleared back to where it was.
+    /// Moves a file back that was added to an entry folder while the folder was being cleared.
     private func bringBack(_ path: String, to shard: String, _ name: String, in folder: CacheFolder) {
         let home = "\(CacheFolder.entriesName)/\(shard)"
         for part in [CacheFolder.entriesName, home] { try? folder.makeSubfolder(part) }

@@ -2,13 +2,13 @@ public import FoundationEssentials
 import Glibc
 import TintypeImage
 
-/// What the disk tier holds under a key.
+/// An entry of the disk tier.
 public struct DiskEntry: Sendable {
-    /// The encoded bytes, exactly as they were stored.
+    /// The encoded bytes, exactly as stored.
     public let data: Data
-    /// What was stored with them.
+    /// The metadata of the entry.
     public let metadata: EntryMetadata
-    /// When they were stored.
+    /// The time of the store.
     public let storedAt: Date
 
     /// Creates an entry.
@@ -19,20 +19,20 @@ public struct DiskEntry: Sendable {
     }
 }
 
-/// How much of an entry is read.
+/// The part of an entry to read.
 enum EntryPart {
-    /// What comes before the body.
+    /// The bytes before the body.
     case head
     case whole
 }
 
-/// The bytes of an entry file in memory, checked, and what becomes of them.
+/// A buffer for the bytes of an entry file, with functions that check them.
 ///
-/// The memory is freed with the buffer, unless an entry was made of it.
+/// The buffer frees its memory, unless an entry was made from it.
 struct EntryBuffer: ~Copyable {
     let bytes: UnsafeMutableRawBufferPointer
 
-    /// Takes memory for `count` bytes.
+    /// Allocates memory for `count` bytes.
     init(byteCount: Int) throws(SystemCallError) {
         guard MemoryRoom.has(byteCount), let block = malloc(max(1, byteCount)) else {
             throw SystemCallError(call: "malloc", number: ENOMEM)
@@ -44,8 +44,9 @@ struct EntryBuffer: ~Copyable {
         free(self.bytes.baseAddress)
     }
 
-    /// The header and metadata of the entry, if the first `count` bytes of a file of `fileByteCount` have that part of
-    /// it, exactly as it was stored under `key`.
+    /// Returns the header and the metadata of an entry, if the first `count` bytes are valid and belong to `key`.
+    ///
+    /// The bytes must contain the given part of a file of `fileByteCount` bytes.
     func check(_ part: EntryPart, _ count: Int, of fileByteCount: Int, key: CacheKey) -> (EntryHeader, EntryMetadata)? {
         guard count >= EntryHeader.byteCount else { return nil }
         let file = UnsafeRawBufferPointer(rebasing: self.bytes[..<count])
@@ -59,7 +60,7 @@ struct EntryBuffer: ~Copyable {
         return (header, metadata)
     }
 
-    /// Reads a whole file and checks it: the name that it has as an entry, or what is wrong with it.
+    /// Reads a whole file and returns the name that it has as an entry, or its damage.
     static func verify(
         _ file: borrowing OpenFile,
         _ byteCount: Int
@@ -74,7 +75,7 @@ struct EntryBuffer: ~Copyable {
         return (EntryName(CacheKey(text)), nil)
     }
 
-    /// Makes the entry, which keeps the memory if it is whole; a head has no bytes.
+    /// Returns the entry, which takes ownership of the memory unless the part is a head without body.
     consuming func makeEntry(_ part: EntryPart, _ header: EntryHeader, _ metadata: EntryMetadata) -> DiskEntry {
         guard part == .whole, let block = self.bytes.baseAddress else {
             _ = consume self
@@ -101,10 +102,10 @@ struct EntryBuffer: ~Copyable {
 }
 
 extension EntryHeader {
-    /// When the body was stored.
+    /// The time when the body was stored.
     var storedDate: Date { Date(timeIntervalSince1970: self.storedAt) }
 
-    /// The header of an entry; `nil` when its file is none.
+    /// Returns the header of an entry, or `nil` if its file is not an entry.
     static func read(
         _ name: EntryName,
         in folder: CacheFolder
@@ -112,7 +113,7 @@ extension EntryHeader {
         try name.withPath { path throws(SystemCallError) in try self.read(at: path, in: folder.descriptor) }
     }
 
-    /// The header of the entry file at `path`; `nil` when the file is none.
+    /// Returns the header of the entry file at `path`, or `nil` if the file is not an entry.
     static func read(
         at path: UnsafePointer<CChar>,
         in folder: CInt
@@ -122,7 +123,7 @@ extension EntryHeader {
         return (try self.read(file, status), status)
     }
 
-    /// The header of an opened entry file; `nil` when the file is none.
+    /// Returns the header of an open entry file, or `nil` if the file is not an entry.
     static func read(
         _ file: borrowing OpenFile,
         _ status: OpenFile.Status

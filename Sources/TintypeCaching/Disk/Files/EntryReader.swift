@@ -3,13 +3,13 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Looks entries up: opens their files, checks them, and notes their use.
+/// Looks entries up: opens their files, checks them and records their use.
 final class EntryReader: Sendable {
-    /// What is known of a key without waiting for the disk.
+    /// The result of a look-up that does not wait for the disk.
     enum CachedAnswer {
         case hit(DiskEntry)
         case miss
-        /// The disk must be asked, or something must be put right.
+        /// A look-up on a lane is necessary, because it must read from the disk or repair the catalogue.
         case unknown
     }
 
@@ -20,17 +20,17 @@ final class EntryReader: Sendable {
         case damaged(OpenFile.Status?)
     }
 
-    /// The largest file that is read on the caller's thread: it takes 50 microseconds.
+    /// The size limit for files that are read on the caller's thread, which takes 50 microseconds.
     private static let cachedByteCountLimit = 512 << 10
-    /// The largest head that is read there: those of images have less than a thousand bytes.
+    /// The size limit for heads that are read there; the heads of images have less than a thousand bytes.
     private static let cachedHeadByteCountLimit = 4 << 10
 
     private let folders: FolderHandle
     private let expiry: EntryExpiry
     let heads = KnownHeads()
-    /// The largest file that is read at all.
+    /// The size limit for all reads.
     private let byteCountLimit: Int
-    /// The paths of the folders that are only read.
+    /// The paths of the read-only folders.
     private let readOnlyDirectories: [String]
 
     init(_ configuration: DiskCache.Configuration, _ expiry: EntryExpiry, _ folders: FolderHandle) {
@@ -40,9 +40,9 @@ final class EntryReader: Sendable {
         self.readOnlyDirectories = configuration.readOnlyDirectories.map(DiskCache.Configuration.path)
     }
 
-    /// The entry of `key`, or its head, read and checked; an entry that is read whole is marked as used.
+    /// Reads and checks the entry of `key`, or its head, and records a use if it reads the whole entry.
     ///
-    /// A missing, expired or damaged entry is `nil`, and the last two are removed.
+    /// Returns `nil` for a missing, expired or damaged entry, and removes the latter two.
     func read(_ part: EntryPart, of key: CacheKey) throws(CacheError) -> DiskEntry? {
         do {
             let entry = try self.readOwn(part, of: key) ?? self.readElsewhere(part, of: key)
@@ -54,9 +54,9 @@ final class EntryReader: Sendable {
         }
     }
 
-    /// The file of the entry of `key`, whose bytes were read and checked, which counts as its use.
+    /// Opens the file of the entry of `key`, after reading and checking its bytes, and records a use.
     func file(of key: CacheKey) throws(CacheError) -> CachedFile? {
-        // Expired and damaged ones go here.
+        // This read removes expired and damaged entries.
         guard try self.read(.whole, of: key) != nil else { return nil }
         let path = EntryName(key).path
         for directory in [self.folders.directory] + self.readOnlyDirectories {
@@ -66,11 +66,11 @@ final class EntryReader: Sendable {
             else { continue }
             return CachedFile(file, at: "\(directory)/\(path)", header, entry.metadata)
         }
-        // Removed, or replaced by one of another process, since it was read: as if it had not been there.
+        // Another process removed or replaced the entry since the read, so report a miss.
         return nil
     }
 
-    /// Only reads of bytes count.
+    /// Counts a hit or a miss, but only for a read of the whole entry.
     func count(isHit: Bool, _ part: EntryPart) {
         guard part == .whole else { return }
         if isHit {
@@ -82,10 +82,9 @@ final class EntryReader: Sendable {
 
     // MARK: On the caller's thread
 
-    /// Looks up `key` as far as that takes no waiting: safe on any thread.
+    /// Looks `key` up without waiting, so that any thread may call it.
     ///
-    /// A miss costs a look into memory, and a hit the reading of what the system has in memory
-    /// already.
+    /// A miss only reads memory, and a hit only reads pages in the system's page cache.
     func readCached(_ part: EntryPart, of key: CacheKey, countsMiss: Bool = true) -> CachedAnswer {
         guard let folder = self.folders.opened else { return .unknown }
         let region = folder.region
@@ -99,7 +98,7 @@ final class EntryReader: Sendable {
             if countsMiss { self.count(isHit: false, part) }
             return .miss
         case .found(let record, let slot, let word):
-            // A use that is noted in a catalogue that was replaced is lost to all others.
+            // A use recorded in a replaced catalogue would be lost for all other processes.
             guard !region.flags.contains(.isSuperseded) else { return .unknown }
             guard let (entry, _, now) = try? self.readCached(part, of: key, record, in: folder) else { return .unknown }
             if part == .whole { region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now)) }
@@ -108,7 +107,7 @@ final class EntryReader: Sendable {
         }
     }
 
-    /// The metadata of the entry of `key` as far as that takes no waiting, from memory where it is known.
+    /// Returns the metadata of the entry of `key` without waiting, from memory if it is known.
     func readyMetadata(of key: CacheKey) -> EntryMetadata? {
         guard let folder = self.folders.opened else { return nil }
         let region = folder.region
@@ -125,7 +124,7 @@ final class EntryReader: Sendable {
         return entry.metadata
     }
 
-    /// The entry, its header, and when it was read; `nil` when that takes waiting, or when it is not as it should be.
+    /// Returns the entry, its header and the time of the read; `nil` if that needs waiting or the entry is not valid.
     private func readCached(
         _ part: EntryPart,
         of key: CacheKey,
@@ -139,7 +138,7 @@ final class EntryReader: Sendable {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let now = self.expiry.now
-        // One byte more than there should be shows that the file ends there.
+        // Ask for one more byte than the record says, to verify that the file ends there.
         let wanted = part == .whole ? record.byteCount + 1 : min(record.byteCount + 1, Self.cachedHeadByteCountLimit)
         let buffer = try EntryBuffer(byteCount: wanted)
         let count = min(record.byteCount, wanted)
@@ -154,7 +153,7 @@ final class EntryReader: Sendable {
 
     private func readOwn(_ part: EntryPart, of key: CacheKey) throws(SystemCallError) -> DiskEntry? {
         let name = EntryName(key)
-        // Twice: a folder that was deleted is opened anew, once.
+        // Try twice: a deleted folder is opened again once.
         for _ in 0..<2 {
             guard let folder = try self.folders.open() else { return nil }
             if case .absent = folder.region.find(name), folder.knowsAbsence() {
@@ -168,9 +167,9 @@ final class EntryReader: Sendable {
                 return entry
             case .missing:
                 if self.folders.forgetIfMoved(folder) { continue }
-                // Brings what is known of it in line with its file.
+                // Correct the record of the entry from its file.
                 try? folder.withCatalogue { catalogue, _ in catalogue.settle(name) }
-            // That the removal may fail (on a read-only disk) makes the look-up no less a miss.
+            // A failed removal, as on a read-only disk, does not change that the look-up is a miss.
             case .expired(let status):
                 if folder.discard(name, status.number) {
                     self.folders.counters.expiredEntries.add(1, ordering: .relaxed)
@@ -197,13 +196,13 @@ final class EntryReader: Sendable {
             file = try OpenFile(reading: name, in: folder)
         } catch {
             if error.meansMissing { return .missing }
-            // A symbolic link, which no cache makes.
+            // A cache never creates symbolic links.
             guard error.number == ELOOP else { throw error }
             return .damaged(nil)
         }
         let status = try file.status()
         guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return .damaged(status) }
-        // Of a process with a higher limit: not ours to read into memory.
+        // A process with a higher limit stored this file; do not read it into memory.
         guard status.byteCount <= self.byteCountLimit else { return .missing }
         guard let (entry, header) = try self.read(part, of: key, from: file, status) else { return .damaged(status) }
         let usedAt = Self.lastUse(of: name, in: folder) ?? status.modifiedAt
@@ -211,7 +210,7 @@ final class EntryReader: Sendable {
         return .hit(entry, header, status)
     }
 
-    /// What an opened file has of an entry, if that is exactly what was stored under `key`.
+    /// Returns the entry in an open file, if the file is valid and belongs to `key`.
     private func read(
         _ part: EntryPart,
         of key: CacheKey,
@@ -227,7 +226,7 @@ final class EntryReader: Sendable {
         return (buffer.makeEntry(part, header, metadata), header)
     }
 
-    /// Marks an entry that was read as used, and takes one up that the catalogue does not know.
+    /// Records the use of an entry that was read, and adds it to the catalogue if that does not know it.
     private func noteUse(
         _ name: EntryName,
         _ header: EntryHeader,
@@ -235,7 +234,7 @@ final class EntryReader: Sendable {
         in folder: CacheFolder,
         now: Double
     ) {
-        // Opens the catalogue that has taken the place of this one.
+        // Open the catalogue that has replaced this one.
         if folder.region.flags.contains(.isSuperseded) { try? folder.withCatalogue { _, _ in } }
         let region = folder.region
         if case .found(let record, let slot, let word) = region.find(name), record.byteCount == status.byteCount {
@@ -249,7 +248,7 @@ final class EntryReader: Sendable {
         }
     }
 
-    /// The last use that the catalogue knows of.
+    /// Returns the last use of an entry according to the catalogue.
     private static func lastUse(of name: EntryName, in folder: CacheFolder) -> Double? {
         guard case .found(let record, _, _) = folder.region.find(name) else { return nil }
         return record.usedAtSeconds
@@ -257,7 +256,7 @@ final class EntryReader: Sendable {
 
     // MARK: Read-only folders
 
-    /// The entry of `key` in one of the folders that are only read.
+    /// Returns the entry of `key` from one of the read-only folders.
     private func readElsewhere(_ part: EntryPart, of key: CacheKey) -> DiskEntry? {
         for directory in self.readOnlyDirectories {
             guard let file = try? OpenFile(reading: "\(directory)/\(EntryName(key).path)"),

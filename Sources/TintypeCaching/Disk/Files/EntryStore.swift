@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// The folder of a disk tier, by roles: what looks up, what stores, what keeps the limit.
+/// The folder of a disk tier, and the objects that look up, store and limit entries in it.
 ///
-///     <directory>/entries/ab/...   one file an entry, called by the first 96 bits of its key's SHA-256
-///     <directory>/temporary/...    files that are being written, or removed
-///     <directory>/discarded/...    what was cleared and waits to be deleted
-///     <directory>/catalogue        name, size and last use of each entry
-///     <directory>/lock             what keeps the processes apart
+///     <directory>/entries/ab/...   one file for each entry, see EntryName
+///     <directory>/temporary/...    files that are being written or removed
+///     <directory>/discarded/...    cleared entries that wait for deletion
+///     <directory>/catalogue        the name, size and last use of each entry
+///     <directory>/lock             the lock between processes
 ///     <directory>/namespaces/...   folders of the same kind
 final class EntryStore: Sendable {
     let expiry: EntryExpiry
@@ -17,7 +17,7 @@ final class EntryStore: Sendable {
     let reader: EntryReader
     let writer: EntryWriter
 
-    /// Touches no file.
+    /// Creates a store without accessing the disk.
     init(_ configuration: DiskCache.Configuration) {
         let (expiry, folders) = (EntryExpiry(configuration), FolderHandle(configuration))
         let (temporary, discarded) = (TemporaryFiles(folders.counters), DiscardedEntries(folders))
@@ -39,7 +39,7 @@ final class EntryStore: Sendable {
 
     var counters: DiskCounters { self.folders.counters }
 
-    /// What is known now, without looking at the folder; `nil` while not all entries are known.
+    /// Returns the statistics without reading the folder, or `nil` while the catalogue is incomplete.
     func statistics() -> DiskStatistics? {
         guard let folder = self.folders.openInPlace() else { return DiskStatistics(self, nil) }
         let region = (try? folder.withCatalogue { catalogue, _ in catalogue.region }) ?? folder.region
@@ -47,15 +47,15 @@ final class EntryStore: Sendable {
         return region.flags.contains(.isComplete) ? DiskStatistics(self, region) : nil
     }
 
-    /// What is known now, whether or not it is all.
+    /// The statistics of the known entries, even if the catalogue is incomplete.
     var knownStatistics: DiskStatistics { DiskStatistics(self, self.folders.opened?.region) }
 }
 
-/// When the time of an entry on disk is over.
+/// The rules for the expiry of entries on disk.
 struct EntryExpiry: Sendable {
-    /// The age from which on an entry is a miss, in seconds.
+    /// The age in seconds from which an entry is a miss.
     let maximumAge: Double
-    /// What the age counts from.
+    /// The event from which the age counts.
     let start: DiskCache.Expiry
     private let clock: @Sendable () -> Date
 
@@ -66,10 +66,10 @@ struct EntryExpiry: Sendable {
         self.clock = configuration.now
     }
 
-    /// The time in seconds since 1970.
+    /// The current time in seconds since 1970.
     var now: Double { self.clock().timeIntervalSince1970 }
 
-    /// Whether an entry's time is over.
+    /// Returns whether an entry has expired.
     func isOver(_ header: EntryHeader, usedAt: Double, now: Double) -> Bool {
         if header.expiresAt <= now { return true }
         let start =
@@ -81,12 +81,12 @@ struct EntryExpiry: Sendable {
         return now - start >= self.maximumAge
     }
 
-    /// Whether an entry's time may be over, as far as the catalogue knows; the header knows better.
+    /// Returns whether an entry may have expired according to its record; only the header is exact.
     func mayBeOver(_ record: CatalogueRecord, now: Double) -> Bool {
         if record.deadline != 0, Double(record.deadline) <= now + 1 { return true }
         return switch self.start {
         case .access: now - record.usedAtSeconds >= self.maximumAge
-        // Whole seconds.
+        // The record has whole seconds.
         case .modification: now - Double(record.storedAt) >= self.maximumAge
         case .creation: self.maximumAge < .infinity
         }

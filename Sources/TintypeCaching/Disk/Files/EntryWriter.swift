@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Stores and removes entries: a file is written whole under a temporary name, then moved into place.
+/// Stores and removes entries: writes a whole file under a temporary name and moves it into place.
 struct EntryWriter: Sendable {
     let folders: FolderHandle
     let limit: SizeLimit
@@ -10,10 +10,10 @@ struct EntryWriter: Sendable {
     let discarded: DiscardedEntries
     let heads: KnownHeads
 
-    /// Stores `data` under `key`, in place of an older entry, as of `storedAt` or now.
+    /// Stores `data` for `key` and replaces an older entry; the time of the store is `storedAt` or now.
     ///
-    /// The older entry stays until the new one is whole; when the store fails it stays for good,
-    /// unless it was the last one that could go for the new one.
+    /// The older entry stays until the new file is complete. If the store fails it stays for good, unless it was
+    /// evicted to make room.
     func store(
         _ data: Data,
         metadata: EntryMetadata,
@@ -63,13 +63,13 @@ struct EntryWriter: Sendable {
         }
     }
 
-    /// Removes the entry of `key`, and says whether there was one.
+    /// Removes the entry of `key`, and returns whether there was one.
     func remove(_ key: CacheKey) throws(CacheError) -> Bool {
         let name = EntryName(key)
         do throws(SystemCallError) {
             guard let folder = try self.folders.open() else { return false }
             if case .readOnly = folder.mode {
-                // Says why it can't be, if there is one.
+                // Try the removal, which fails with the reason if there is an entry.
                 if name.withPath({ unlinkat(folder.descriptor, $0, 0) }) == 0 { return true }
                 throw SystemCallError.last("unlink")
             }
@@ -80,7 +80,7 @@ struct EntryWriter: Sendable {
         }
     }
 
-    /// Removes the entries of the family of `key`, and says whether there were any.
+    /// Removes the entries of the family of `key`, and returns whether there were any.
     func removeFamily(of key: CacheKey) throws(CacheError) -> Bool {
         do throws(SystemCallError) {
             guard let folder = try self.folders.open() else { return false }
@@ -100,7 +100,7 @@ struct EntryWriter: Sendable {
         }
     }
 
-    /// Removes all entries at once: moves them aside, to be deleted later.
+    /// Moves all entries aside at once, for deletion later.
     func removeAll() throws(CacheError) {
         do throws(SystemCallError) {
             try self.folders.withFolder(self.folders.open) { folder throws(SystemCallError) in
@@ -137,7 +137,7 @@ struct EntryWriter: Sendable {
         }
     }
 
-    /// When bytes were first stored under a name, if the age counts from that.
+    /// Returns the time of the first store under a name, if the age counts from that.
     private func creationDate(of name: EntryName, in folder: CacheFolder, now: Double) -> Double {
         guard self.expiry.start == .creation, let (header, status) = try? EntryHeader.read(name, in: folder),
             let header, !self.expiry.isOver(header, usedAt: status.modifiedAt, now: now)

@@ -2,12 +2,12 @@ import Glibc
 import Synchronization
 import TintypeConcurrency
 
-/// Opens the cache's folder when it is needed, and anew when it was taken away.
+/// Opens the cache's folder on demand, and again if it was deleted or replaced.
 ///
-/// Unless it says otherwise, a function blocks and may be called from any of the cache's threads.
+/// Functions block unless their comments say otherwise. Any of the cache's threads may call them.
 final class FolderHandle: Sendable {
     let directory: String
-    /// How long changes wait for the lock.
+    /// The patience of changes that wait for the lock.
     let patience: Patience
     let counters: DiskCounters
     let closing = Closing()
@@ -16,7 +16,7 @@ final class FolderHandle: Sendable {
     private let opening = Locked(())
     private let reportError: (@Sendable (CacheError) -> Void)?
     private let hasReportedStrangers = Atomic<Bool>(false)
-    /// When the folder was last seen in its place: seconds of the monotonic clock.
+    /// The second of the monotonic clock at which the folder was last seen in its place.
     private let lastCheck = Atomic<Int>(0)
 
     init(_ configuration: DiskCache.Configuration) {
@@ -28,14 +28,14 @@ final class FolderHandle: Sendable {
 
     // MARK: Opening
 
-    /// The folder if it is open already; never blocks.
+    /// The folder if it is already open; never blocks.
     var opened: CacheFolder? { self.folder.withLock { $0 } }
 
-    /// The folder, opened; `nil` if there is no folder, or no cache in it: only a store makes one.
+    /// Opens the folder, or returns `nil` if there is no folder or no cache in it; only a store creates one.
     ///
-    /// While another process keeps the lock it is opened for look-ups, if it has a catalogue.
+    /// While another process holds the lock, the folder is opened for look-ups if it has a catalogue.
     ///
-    /// - Throws: ``SystemCallError/lockTimedOut`` also.
+    /// - Throws: Also ``SystemCallError/lockTimedOut``.
     func open() throws(SystemCallError) -> CacheFolder? {
         try self.open(isMaking: false)
     }
@@ -50,7 +50,7 @@ final class FolderHandle: Sendable {
         return self.inspected(folder)
     }
 
-    /// Reports, once, that others may change the folder.
+    /// Reports, once, that other users can change the folder.
     private func inspected(_ folder: CacheFolder?) -> CacheFolder? {
         guard let strangers = folder?.strangers(), !self.hasReportedStrangers.exchange(true, ordering: .relaxed) else {
             return folder
@@ -61,7 +61,7 @@ final class FolderHandle: Sendable {
         return folder
     }
 
-    /// The folder, or `nil` as there is none; `nil` around it when another holds the lock.
+    /// Returns the folder, `.some(nil)` if it is missing, or `nil` if another process holds the lock.
     private func tryOpening(isLocking: Bool, _ isMaking: Bool) throws(SystemCallError) -> CacheFolder?? {
         try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder?? in
             if let folder = self.opened {
@@ -80,7 +80,7 @@ final class FolderHandle: Sendable {
             case .missing:
                 return .some(nil)
             case .opened(let folder):
-                // Not for one that another thread has opened: perhaps without the lock.
+                // Not for a folder that another thread opened, which may not have needed the lock.
                 if isLocking { self.patience.noteSuccess() }
                 self.folder.withLock { $0 = folder }
                 if let reason = folder.aloneReason {
@@ -92,11 +92,11 @@ final class FolderHandle: Sendable {
         }
     }
 
-    /// The folder, opened, and made where there is none.
+    /// Opens the folder, and creates it if it is missing.
     func openForWriting() throws(SystemCallError) -> CacheFolder {
         if let folder = try self.open() {
             guard case .readOnly = folder.mode else { return folder }
-            // It may have become writable.
+            // The folder may be writable by now.
             self.forget(folder)
         }
         for _ in 0..<8 {
@@ -105,20 +105,20 @@ final class FolderHandle: Sendable {
             if case .readOnly(let reason) = folder.mode { throw reason }
             return folder
         }
-        // Something that is no folder is in its place.
+        // An object that is not a folder is in its place.
         throw SystemCallError(call: "open", number: ENOTDIR)
     }
 
-    /// The folder, where there is one that can be changed.
+    /// Returns the folder if there is one that can be changed.
     func openForCleaning() -> CacheFolder? {
         guard let folder = try? self.open() else { return nil }
         if case .readOnly = folder.mode { return nil }
         return folder
     }
 
-    /// The folder that is found at its path, where there is one that can be opened.
+    /// Returns the folder that is at the path now, if it can be opened.
     func openInPlace() -> CacheFolder? {
-        // Another process may take it away each time.
+        // Another process may delete the folder each time.
         for _ in 0..<8 {
             guard let folder = try? self.open() else { return nil }
             if !self.forgetIfMoved(folder) { return folder }
@@ -126,7 +126,7 @@ final class FolderHandle: Sendable {
         return nil
     }
 
-    /// Runs `body` with the folder, again with a new one where it was deleted meanwhile.
+    /// Runs `body` with the folder, and again with a new one if it was deleted meanwhile.
     func withFolder(
         _ open: () throws(SystemCallError) -> CacheFolder?,
         _ body: (CacheFolder) throws(SystemCallError) -> Void
@@ -143,11 +143,11 @@ final class FolderHandle: Sendable {
         throw SystemCallError(call: "open", number: ENOENT)
     }
 
-    // MARK: Letting go
+    // MARK: Closing
 
-    /// Lets go of a folder that is no longer what is found at its path.
+    /// Releases a folder that is no longer at its path.
     ///
-    /// - Returns: Whether it was.
+    /// - Returns: Whether it was released.
     @discardableResult
     func forgetIfMoved(_ folder: CacheFolder) -> Bool {
         guard !folder.isInPlace else { return false }
@@ -161,19 +161,19 @@ final class FolderHandle: Sendable {
             defer { current = nil }
             return current
         }
-        // Its descriptors are closed outside the lock.
+        // Close its descriptors outside the lock.
         _ = dropped
     }
 
-    /// Lets go of the folder; nothing may be asked of it from then on.
+    /// Releases the folder; the handle must not be used afterwards.
     func close() {
         if let folder = self.opened { self.forget(folder) }
     }
 
-    /// Whether it is time to see if the folder is still in its place: once a second.
+    /// Whether to check that the folder is still in its place, which is due once a second.
     var isCheckDue: Bool { self.second != self.lastCheck.load(ordering: .relaxed) }
 
-    /// Whether it is time, for the one that then looks.
+    /// Returns whether the check is due, for only one caller, which must then do it.
     func beginCheck() -> Bool {
         let second = self.second
         let last = self.lastCheck.exchange(second, ordering: .relaxed)
@@ -186,7 +186,7 @@ final class FolderHandle: Sendable {
         return time.tv_sec
     }
 
-    /// Makes a folder and those above it, for this user only.
+    /// Creates a folder and its parents, with access for this user only.
     private static func makeFolder(_ path: String) throws(SystemCallError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
@@ -197,7 +197,7 @@ final class FolderHandle: Sendable {
     }
 }
 
-/// Whether a cache shuts down: long work on the folder, and waits, end early.
+/// A flag for the shutdown of a cache, which ends waits and long maintenance early.
 final class Closing: Sendable {
     private let flag = Atomic<Bool>(false)
 

@@ -2,8 +2,9 @@ import TintypeConcurrency
 
 /// The heads of entries that were read and checked, so that the next look-up opens no file.
 ///
-/// A head holds as long as the catalogue that all processes share has the same record of the entry. Two stores differ in
-/// their second, so a head is remembered only when that of its store is over, and never while a file is on its way.
+/// A head is valid as long as the shared catalogue has the same record of the entry. Records count seconds, so two
+/// stores in one second have the same record. So a head is remembered only when the second of its store is over, and
+/// not while a file is being moved into place.
 final class KnownHeads: Sendable {
     struct Head: Sendable {
         let key: CacheKey
@@ -26,12 +27,12 @@ final class KnownHeads: Sendable {
     }
 
     private static let limit = 1_024
-    /// The seconds after a store from which on a head is remembered.
+    /// The seconds after a store from which its head is remembered.
     private static let settlingTime = 2.0
 
     private let heads = Locked<[EntryName: Head]>([:])
 
-    /// Returns the head of `key`, if it is known and `record` is still that of its entry.
+    /// Returns the head of `key` if it is known and `record` has not changed.
     func head(of key: CacheKey, _ record: CatalogueRecord) -> Head? {
         guard let head = self.heads.withLock({ $0[record.name] }), head.stamp == Stamp(record), head.key == key else {
             return nil
@@ -39,10 +40,10 @@ final class KnownHeads: Sendable {
         return head
     }
 
-    /// Whether the head of an entry that is read from now on may be remembered.
+    /// Returns whether a head that is read after the call may be remembered.
     static func isSettled(_ record: CatalogueRecord, in folder: CacheFolder, now: Double) -> Bool {
         guard case .shared = folder.mode, now >= Double(record.storedAt) + self.settlingTime else { return false }
-        // The record of a file that is moved into its place is there before the file.
+        // The catalogue receives the record of a file before the file is in place.
         return folder.region[.intentHigh] != record.name.high
     }
 

@@ -1,14 +1,14 @@
 import Glibc
 
-/// A file descriptor, closed when its owner lets go of it.
+/// A file descriptor, which its owner closes.
 struct OpenFile: ~Copyable {
-    /// What a cache needs to know about a file.
+    /// The attributes of a file.
     struct Status {
         let byteCount: Int
         let isRegular: Bool
-        /// Which file it is, among those of its file system.
+        /// The inode number.
         let number: UInt
-        /// Seconds since 1970.
+        /// The time of the last change in seconds since 1970.
         let modifiedAt: Double
 
         init(_ status: stat) {
@@ -19,12 +19,12 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// Open for as long as this lives.
+    /// The descriptor, which is open while this value lives.
     let descriptor: CInt
 
-    /// Opens `path`, which starts at the open folder `base`, for reading.
+    /// Opens `path`, relative to the folder `base`, for reading.
     ///
-    /// Follows no link and never waits for the writer of a pipe.
+    /// Does not follow a symbolic link, and does not wait for the writer of a pipe.
     init(reading path: UnsafePointer<CChar>, in base: CInt = AT_FDCWD) throws(SystemCallError) {
         try self.init(path, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     }
@@ -36,7 +36,7 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// Makes a file at `path`, where there is none, that only this user may read and write.
+    /// Creates a file at `path` with access for this user only, and fails if the file exists.
     init(creating path: UnsafePointer<CChar>, in base: CInt) throws(SystemCallError) {
         try self.init(path, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     }
@@ -57,13 +57,13 @@ struct OpenFile: ~Copyable {
         Glibc.close(self.descriptor)
     }
 
-    /// Closes the file, and says whether all that was written was taken.
+    /// Closes the file, and throws if a write failed.
     ///
-    /// On some file systems a full disk shows only here.
+    /// On some file systems only this call reports a full disk.
     consuming func closeWritten() throws(SystemCallError) {
         let descriptor = self.descriptor
         discard self
-        // After EINTR the descriptor is closed as well; a second call could close another's.
+        // After EINTR the descriptor is closed as well; a second call could close a descriptor of another thread.
         guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCallError.last("close") }
     }
 
@@ -75,7 +75,7 @@ struct OpenFile: ~Copyable {
 
     /// Reads from the start of the file until `buffer` is full or the file ends.
     ///
-    /// - Returns: The bytes read.
+    /// - Returns: The number of bytes read.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemCallError) -> Int {
         var count = 0
         while count < buffer.count {
@@ -111,10 +111,9 @@ struct OpenFile: ~Copyable {
 
 /// Reads the names in a folder.
 enum Folder {
-    /// Calls `body` with each name in the folder at `path`, which starts at the open folder `base`,
-    /// and with the descriptor of the folder.
+    /// Calls `body` with each name in the folder at `path`, relative to `base`, and with the descriptor of the folder.
     ///
-    /// A folder that is not there has no names.
+    /// A missing folder has no names.
     static func forEachName(
         at path: String,
         in base: CInt = AT_FDCWD,
@@ -141,7 +140,7 @@ enum Folder {
         defer { closedir(stream) }
         errno = 0
         while let entry = readdir(stream) {
-            // The record ends after the name: only its pointer may be taken, not its declared size.
+            // The record ends after the name, so use only its pointer and not its declared size.
             let kind = entry.pointee.d_type
             withUnsafePointer(to: &entry.pointee.d_name) { name in
                 let name = UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self)
@@ -154,9 +153,9 @@ enum Folder {
         guard errno == 0 else { throw SystemCallError.last("readdir") }
     }
 
-    /// Whether the folder at `path` has something in it that `condition` holds for, as far as the names and kinds tell.
+    /// Returns whether the folder at `path` has an item whose name and kind satisfy `condition`.
     ///
-    /// A folder that is not there has nothing in it.
+    /// A missing folder has no items.
     static func contains(
         at path: String,
         in base: CInt = AT_FDCWD,
@@ -165,7 +164,7 @@ enum Folder {
         var isFound = false
         try self.forEach(at: path, in: base) { name, kind, folder in
             guard !isFound else { return }
-            // Not every file system tells the kind with the name.
+            // Not every file system returns the kind with the name.
             let isRegular =
                 kind == UInt8(DT_UNKNOWN)
                 ? self.status(of: name, in: folder)?.isRegular ?? false : kind == UInt8(DT_REG)
@@ -174,14 +173,14 @@ enum Folder {
         return isFound
     }
 
-    /// The names in a folder, of those that are text.
+    /// Returns the names in a folder.
     static func names(at path: String, in base: CInt = AT_FDCWD) -> [String] {
         var names: [String] = []
         try? self.forEachName(at: path, in: base) { name, _ in names.append(String(decoding: name, as: UTF8.self)) }
         return names
     }
 
-    /// What is known about the file `name` in the folder, without following links.
+    /// Returns the attributes of the file `name` in the folder, without following links.
     static func status(of name: UnsafeBufferPointer<UInt8>, in folder: CInt) -> OpenFile.Status? {
         var status = stat()
         guard let name = name.baseAddress, fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// What the cache has written itself, and may remove: a folder may have been chosen that is used for other things.
+/// Recognises files that the cache has written and may remove, because the folder may have other uses as well.
 ///
-/// The name tells, and that it is a regular file; where a name could well be another's, the first bytes as well.
-/// Whatever else is there stays: folders, links, pipes, files of other names.
+/// The cache recognises a regular file by its name, and by its first bytes if the name could be another's. Everything
+/// else stays: folders, links, pipes and files with other names.
 enum OwnFiles {
     // MARK: Names
 
-    /// Digits that stand for one writer.
+    /// Returns digits that identify one writer.
     static func randomDigits() -> String {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
         return String(repeating: "0", count: self.randomDigitCount - digits.count) + digits
@@ -15,18 +15,18 @@ enum OwnFiles {
 
     private static let randomDigitCount = 16
 
-    /// Whether it is the name of a folder of entries: two digits.
+    /// Returns whether a name is that of an entry folder: two digits.
     static func isShard(_ name: String) -> Bool { self.isDigits(name, 2) }
 
-    /// Whether it is the name of an entry in such a folder.
+    /// Returns whether a name is that of an entry in such a folder.
     static func isEntry(_ name: String) -> Bool {
         self.isDigits(name, EntryName.digitCount - 2)
     }
 
-    /// Whether it is the name of a folder of what was cleared.
+    /// Returns whether a name is that of a folder of discarded entries.
     static func isDiscarded(_ name: String) -> Bool { self.isDigits(name, self.randomDigitCount) }
 
-    /// The number of the cache that made a temporary file of this name; `nil` where none can have.
+    /// Returns the number of the cache that created a temporary file, or `nil` if the name is not one of a cache.
     static func temporaryOwner(_ name: String) -> Int? {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 3, let owner = Int(parts[0]), (0..<CatalogueLayout.ownerCount).contains(owner),
@@ -46,7 +46,7 @@ enum OwnFiles {
 
     // MARK: Kinds
 
-    /// What lies at a path, without following a link.
+    /// The kind of object at a path, without following a link.
     enum Kind {
         case regular(byteCount: Int)
         case folder
@@ -54,7 +54,7 @@ enum OwnFiles {
         case missing
     }
 
-    /// What lies at `path`, which starts at the open folder; something that can't be looked at is `other`.
+    /// Returns the kind of object at `path`, relative to the open folder; `other` if that is unknown.
     static func kind(of path: UnsafePointer<CChar>, in folder: CInt) -> Kind {
         var status = stat()
         guard fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -75,19 +75,19 @@ enum OwnFiles {
         if case .folder = self.kind(of: path, in: folder) { true } else { false }
     }
 
-    /// Removes a regular file; says whether it did.
+    /// Removes a regular file, and returns whether it did.
     static func remove(_ path: String, in folder: CInt = AT_FDCWD) -> Bool {
         self.isRegular(path, in: folder) && unlinkat(folder, path, 0) == 0
     }
 
     // MARK: First bytes
 
-    /// Whether a file begins as an entry does, or as one that the disk has lost: empty, zeros, or some bits turned over.
+    /// Returns whether a file begins like an entry, even if the disk damaged it: empty, zeros, or some wrong bits.
     static func hasTraceOfEntry(_ path: UnsafePointer<CChar>, in folder: CInt = AT_FDCWD) -> Bool {
         self.firstBytes(of: path, in: folder).map { self.hasTrace($0, of: EntryHeader.magic) } ?? false
     }
 
-    /// Whether what lies at a path is a catalogue, also one that was damaged, or nothing.
+    /// Returns whether the object at a path is a catalogue, even if damaged, or is missing.
     static func mayReplaceCatalogue(_ path: String, in folder: CInt) -> Bool {
         switch self.kind(of: path, in: folder) {
         case .missing:
@@ -97,12 +97,12 @@ enum OwnFiles {
         case .regular(let byteCount):
             let magic = withUnsafeBytes(of: CatalogueLayout.magic) { Array($0) }
             if let bytes = self.firstBytes(of: path, in: folder) { return self.hasTrace(bytes, of: magic) }
-            // That of another user of the folder: of whole pages, as every catalogue is.
+            // Assume that a catalogue of another user, which cannot be read, consists of whole pages.
             return errno == EACCES && byteCount.isMultiple(of: 4_096)
         }
     }
 
-    /// Whether a file is the one that keeps the processes apart.
+    /// Returns whether a file is the lock file of a cache folder.
     static func isLockFile(_ path: String) -> Bool {
         guard let file = try? OpenFile(reading: path), let status = try? file.status(), status.isRegular,
             status.byteCount == FolderLock.byteCount
@@ -112,7 +112,7 @@ enum OwnFiles {
         return count == bytes.count && bytes == FolderLock.text
     }
 
-    /// The first 64 bytes of a regular file, or as many as it has; `nil` with `errno` set where it can't be read.
+    /// Returns the first 64 bytes of a regular file, or fewer; `nil` with `errno` set if they cannot be read.
     private static func firstBytes(of path: UnsafePointer<CChar>, in folder: CInt) -> [UInt8]? {
         guard self.isRegular(path, in: folder), let file = try? OpenFile(reading: path, in: folder) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 64)
@@ -123,7 +123,7 @@ enum OwnFiles {
     private static func hasTrace(_ bytes: [UInt8], of magic: [UInt8]) -> Bool {
         if bytes.allSatisfy({ $0 == 0 }) { return true }
         guard bytes.count >= magic.count else { return magic.starts(with: bytes) }
-        // By chance one in ten thousand million has so few bits wrong.
+        // Random bytes have so few wrong bits with a probability of 3 in 10,000,000,000.
         return zip(bytes, magic).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount } <= 8
     }
 }

@@ -2,16 +2,18 @@ import Glibc
 import Synchronization
 import TintypeConcurrency
 
-/// Keeps the folder within its size limit: bytes are reserved in the catalogue, which all processes share, before one
-/// is written, and given back when the file has its place or is gone.
+/// Keeps the folder within its size limit.
+///
+/// A store reserves its bytes in the catalogue, which all processes share, before it writes. It releases them when the
+/// file is in place or deleted.
 final class SizeLimit: Sendable {
-    /// The entries that may be passed over while the lock is held, because their files are gone.
+    /// The maximum number of entries without files that are skipped under one lock.
     private static let missingLimit = 256
-    /// The files in a row that can't be removed, before that is given up.
+    /// The number of failed removals after which an operation gives up.
     private static let failureLimit = 16
-    /// The entries that go at once for want of inodes: a store takes one or two.
+    /// The number of entries to evict at once if inodes are short; a store needs one or two.
     private static let inodeCount = 8
-    /// More than any store has to do.
+    /// A limit that no store reaches.
     private static let stepLimit = 1 << 20
 
     private enum Step {
@@ -22,26 +24,26 @@ final class SizeLimit: Sendable {
         case wait
     }
 
-    /// What a victim has come to.
+    /// The result of an attempt to evict an entry.
     private enum Eviction {
         case moved(String, byteCount: Int)
-        /// There is no entry that could go.
+        /// There is no entry to evict.
         case none
-        /// Some had no files, or could not be moved.
+        /// Some entries had no files or could not be moved.
         case passedOver
     }
 
-    /// The bytes that the folder may take.
+    /// The maximum bytes of the folder.
     let byteCount: Int
     private let expiry: EntryExpiry
     private let folders: FolderHandle
     private let temporary: TemporaryFiles
     private let discarded: DiscardedEntries
-    /// How long stores wait for bytes that others are about to give back.
+    /// The patience of stores that wait for bytes which others are about to release.
     private let patience: Patience
-    /// Whether the catalogue counts towards the limit: not in a cache so small that little else would fit.
+    /// Whether the catalogue counts towards the limit, which would leave a very small cache little room.
     private let countsCatalogue: Bool
-    /// Whether the housekeeper was asked for ``refillVictims(in:)``.
+    /// Whether a store has asked the housekeeper for ``refillVictims(in:)``.
     private let isLowOnVictims = Atomic<Bool>(false)
     /// The bytes that were stored before all entries were known.
     private let earlyByteCount = Atomic<Int>(0)
@@ -65,9 +67,9 @@ final class SizeLimit: Sendable {
 
     // MARK: Reserving
 
-    /// Reserves `byteCount` bytes, and removes what must go for it.
+    /// Reserves `byteCount` bytes, and evicts entries if necessary.
     ///
-    /// - Throws: ``SystemCallError/noRoom`` also.
+    /// - Throws: Also ``SystemCallError/noRoom``.
     func reserve(
         _ byteCount: Int,
         sparing name: EntryName?,
@@ -83,7 +85,7 @@ final class SizeLimit: Sendable {
             }
             switch step {
             case .done:
-                // Also without a wait: there is none after one in vain.
+                // Report success even without a wait, because a failed wait prevents further waits until then.
                 wait.succeed()
                 return
             case .again:
@@ -100,7 +102,7 @@ final class SizeLimit: Sendable {
             case .wait:
                 if wait.count == 0 { self.folders.housekeeping.send() }
                 if wait.count % 64 == 63 { self.temporary.removeLeftovers(in: folder) }
-                // Others, in any process, are about to give bytes back.
+                // Other threads or processes are about to release bytes.
                 guard wait.pause() else { throw .noRoom }
             }
         }
@@ -117,22 +119,22 @@ final class SizeLimit: Sendable {
     ) throws(SystemCallError) -> Step {
         let region = catalogue.region
         let used = self.usedByteCount(region)
-        // Until all entries are known, no more than the permitted 1 % may be added to them.
+        // Until all entries are known, stores may add only 1 % of the limit.
         let isKnown = region.flags.contains(.isComplete)
         if !isKnown, self.earlyByteCount.load(ordering: .relaxed) > self.byteCount / 100 - byteCount { return .wait }
-        // A table that is full must grow, or an entry must go for the new one.
+        // A full table must grow, unless an entry is evicted for the new one.
         let growth = region.hasRoom || !self.countsCatalogue ? 0 : catalogue.growthByteCount
         if byteCount <= self.byteCount, used.addingClamped(growth) <= self.byteCount - byteCount {
             if !region.hasRoom { try catalogue.grow() }
             catalogue.reserve(byteCount)
-            // Its file was cut short meanwhile: nothing that it says holds.
+            // The catalogue was truncated meanwhile, so its contents are not valid.
             guard catalogue.region.isWhole else { return .again }
             if !isKnown { self.earlyByteCount.add(byteCount, ordering: .relaxed) }
             return .done
         }
         let discarded = Int(clamping: region[.discardedByteCount])
         if discarded > 0, !self.discarded.areStuck(byteCount: discarded) { return .deleteDiscarded }
-        // Without a single entry there would not be enough either: none needs to go.
+        // Even without any entry the room would not suffice, so do not evict entries.
         let isHopeless = discarded > 0 && discarded.addingClamped(byteCount) > self.byteCount - region.ownByteCount
         switch isHopeless ? .none : try self.evictNext(sparing: name, &catalogue, &victims, &failures, now: now) {
         case .moved(let path, let byteCount):
@@ -145,15 +147,14 @@ final class SizeLimit: Sendable {
         case .none:
             if region[.reservedByteCount] > 0 || !isKnown { return .wait }
             guard !isHopeless, region[.byteCount] > 0 else { throw .noRoom }
-            // Bytes are counted, and no entry is found: slots were lost, and only the folder knows what is there.
+            // The totals count bytes, but there is no entry: slots were lost, so the folder must be read again.
             region.recountTotals()
             region.flags.remove(.isComplete)
             return .wait
         }
     }
 
-    /// Removes up to two entries whose age is over, so that a cache which is only written to
-    /// cleans itself in step.
+    /// Removes up to two expired entries, so that a cache with only writes cleans itself gradually.
     private func removeSomeExpired(in folder: CacheFolder, now: Double) {
         let maximumAge = self.expiry.maximumAge
         guard self.expiry.start == .access, maximumAge < .infinity,
@@ -177,18 +178,19 @@ final class SizeLimit: Sendable {
 
     // MARK: Evicting
 
-    /// Removes the least recently used entries until no more than `limit` bytes are taken.
+    /// Evicts the least recently used entries until the folder has at most `limit` bytes.
     ///
-    /// - Returns: The entries that were removed, and their bytes.
+    /// - Returns: The number of entries that were removed, and their bytes.
     func evict(downTo limit: Int, in folder: CacheFolder) -> (count: Int, byteCount: Int) {
         self.evict(in: folder) { region, _ in self.usedByteCount(region) > limit }
     }
 
-    /// Removes some of the least recently used entries and all empty folders, because the file system has no inode left for
-    /// another file; says whether there were any.
+    /// Evicts some of the least recently used entries, and removes all empty folders, to free inodes.
+    ///
+    /// - Returns: Whether it removed any.
     func evictForInodes(in folder: CacheFolder) -> Bool {
         let evicted = self.evict(in: folder) { _, count in count < Self.inodeCount }.count
-        // While the lock is held: a store that moves a file into such a folder makes it again.
+        // Hold the lock, so that a store cannot move a file into a folder that is being removed.
         let removed = try? folder.withCatalogue { _, _ in
             CacheFolder.shardPaths.count { unlinkat(folder.descriptor, $0, AT_REMOVEDIR) == 0 }
         }
@@ -231,7 +233,7 @@ final class SizeLimit: Sendable {
         return (count, bytes)
     }
 
-    /// Picks the entries that are to go next, without the lock, if a store has asked for it.
+    /// Finds the next entries to evict, without the lock, if a store has asked for it.
     func refillVictimsIfLow(in folder: CacheFolder) {
         if self.isLowOnVictims.load(ordering: .relaxed) { self.refillVictims(in: folder) }
     }
@@ -244,12 +246,12 @@ final class SizeLimit: Sendable {
         folder.fillVictims(with: VictimQueue.oldest(of: region, 0..<region.slotCount, part: part, now: now))
     }
 
-    /// The bytes of the folder that count towards the limit.
+    /// Returns the bytes of the folder that count towards the limit.
     private func usedByteCount(_ region: CatalogueRegion) -> Int {
         region.usedByteCount - (self.countsCatalogue ? 0 : region.ownByteCount)
     }
 
-    /// Takes the next entry that is to go out of its place.
+    /// Moves the file of the next entry to evict out of its place.
     private func evictNext(
         sparing name: EntryName?,
         _ catalogue: inout Catalogue,
@@ -267,7 +269,7 @@ final class SizeLimit: Sendable {
                 self.folders.counters.noteRemovalError(error, of: victim.name.path)
                 failures += 1
                 guard failures < Self.failureLimit else { throw error }
-                // The last in turn from now on: it must not be in the way of all the others.
+                // Mark the entry as just used, so that it does not block the eviction of others.
                 var kept = victim
                 kept.usedAt = CatalogueRecord.ticks(now)
                 catalogue.region.put(kept)
@@ -278,6 +280,6 @@ final class SizeLimit: Sendable {
 }
 
 extension SystemCallError {
-    /// Enough can't be removed for what is to be stored.
+    /// The error of a store for which not enough entries can be removed.
     static let noRoom = SystemCallError(call: "reserve", number: ENOSPC)
 }

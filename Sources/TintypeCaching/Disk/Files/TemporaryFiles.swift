@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The files that are being written, or removed: `<directory>/temporary/<number of the cache>-<digits>-<count>`.
+/// The files that are being written or removed: `<directory>/temporary/<number of the cache>-<digits>-<count>`.
 final class TemporaryFiles: Sendable {
     private let counters: DiskCounters
     private let prefix = OwnFiles.randomDigits()
@@ -11,13 +11,13 @@ final class TemporaryFiles: Sendable {
         self.counters = counters
     }
 
-    /// A path that no other writer uses, in any process.
+    /// Returns a path that no other writer uses, in any process.
     func makePath(in folder: CacheFolder) -> String {
         let number = self.number.wrappingAdd(1, ordering: .relaxed).newValue
         return "\(CacheFolder.temporaryName)/\(folder.owner)-\(self.prefix)-\(number)"
     }
 
-    /// Makes a file under a new path.
+    /// Creates a file at a new path.
     func create(at path: String, in folder: CacheFolder) throws(SystemCallError) -> OpenFile {
         do throws(SystemCallError) {
             return try OpenFile(creating: path, in: folder.descriptor)
@@ -30,12 +30,11 @@ final class TemporaryFiles: Sendable {
 
     // MARK: Removing entries
 
-    /// Takes the file of an entry out of its place; its bytes stay reserved until it is gone.
+    /// Moves the file of an entry to a temporary path; its bytes stay reserved until it is deleted.
     ///
-    /// Freeing the blocks of a file may take the disk milliseconds, and no other holder of the lock needs to wait for
-    /// that.
+    /// To free the blocks of a file may take milliseconds, so the deletion happens without the lock.
     ///
-    /// - Returns: Where it is now; `nil` when there was none, or something that is no file and stays.
+    /// - Returns: The temporary path, or `nil` if there was no file, or an object that is not a regular file and stays.
     func takeOut(_ record: CatalogueRecord, _ catalogue: inout Catalogue) throws(SystemCallError) -> String? {
         let folder = catalogue.folder
         guard record.name.withPath({ OwnFiles.isRegular($0, in: folder.descriptor) }) else {
@@ -55,9 +54,11 @@ final class TemporaryFiles: Sendable {
         return nil
     }
 
-    /// Deletes what was taken out of its place, and gives its bytes back; says whether it is gone.
+    /// Deletes a file at a temporary path and releases its bytes.
     ///
-    /// Otherwise its bytes stay reserved: they are taken.
+    /// If that fails, the bytes stay reserved, because the file still needs them.
+    ///
+    /// - Returns: Whether the file is gone.
     func delete(_ path: String, byteCount: Int, in folder: CacheFolder) throws(SystemCallError) -> Bool {
         guard unlinkat(folder.descriptor, path, 0) == 0 || errno == ENOENT else {
             self.counters.noteRemovalError(.last("unlink"), of: path)
@@ -70,23 +71,23 @@ final class TemporaryFiles: Sendable {
     private func move(_ name: EntryName, to path: String, in folder: CacheFolder) -> Bool {
         let descriptor = folder.descriptor
         if name.withPath({ renameat(descriptor, $0, descriptor, path) }) == 0 { return true }
-        // The folder of temporary files, or the entry, is missing.
+        // The folder of temporary files or the entry is missing.
         guard errno == ENOENT, (try? folder.makeSubfolder(CacheFolder.temporaryName)) != nil else { return false }
         return name.withPath { renameat(descriptor, $0, descriptor, path) } == 0
     }
 
     // MARK: Leftovers
 
-    /// Removes what killed writers left behind, and gives back the room that they had reserved.
+    /// Removes files of killed writers, and releases the bytes that these had reserved.
     ///
-    /// - Returns: The files that were removed.
+    /// - Returns: The number of files that were removed.
     @discardableResult
     func removeLeftovers(in folder: CacheFolder) -> Int {
         guard let lockFile = folder.lockFile else { return 0 }
         var count = 0
         let names = Folder.names(at: CacheFolder.temporaryName, in: folder.descriptor)
         let left = Dictionary(grouping: names) { OwnFiles.temporaryOwner($0) ?? 0 }
-        // An earlier owner of this cache's number has left no reservation, or it would not have been given again.
+        // An earlier owner of this number has no reservation left, because the number was free.
         if folder.owner > 0 {
             for name in left[folder.owner] ?? [] where !name.hasPrefix("\(folder.owner)-\(self.prefix)-") {
                 if self.remove(name, in: folder) { count += 1 }

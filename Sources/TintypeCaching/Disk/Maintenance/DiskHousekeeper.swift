@@ -2,7 +2,7 @@ import FoundationEssentials
 import Synchronization
 import TintypeConcurrency
 
-/// The thread that works on a whole cache folder, beside the lanes, so that no request waits behind that.
+/// A thread for maintenance of a whole cache folder, separate from the lanes so that requests do not wait for it.
 actor DiskHousekeeper {
     private let executor = ThreadExecutor(name: "tintype-clean")
     private static let readingLimit = 8
@@ -18,15 +18,15 @@ actor DiskHousekeeper {
         self.executor.asUnownedSerialExecutor()
     }
 
-    /// Finishes what others left unfinished, and cleans the folder as far as the catalogue knows it.
+    /// Finishes the unfinished work of other processes, and cleans the folder according to the catalogue.
     ///
-    /// - Returns: What that removed; nothing where it was done before.
+    /// - Returns: The result of the cleaning; empty if the folder was opened before.
     @discardableResult
     func open() -> PruneResult {
         self.isOpen ? PruneResult() : self.clean(isReading: false)
     }
 
-    /// Does what was asked for meanwhile.
+    /// Does the maintenance that was requested.
     func attend() {
         self.open()
         var result = PruneResult()
@@ -62,7 +62,7 @@ actor DiskHousekeeper {
 
     /// Ends the thread.
     ///
-    /// Nothing may be asked of the housekeeper from then on.
+    /// The housekeeper must not be used afterwards.
     nonisolated func shutdown() {
         self.executor.shutdown()
     }
@@ -78,7 +78,7 @@ actor DiskHousekeeper {
         return result
     }
 
-    /// Puts in order what was left unfinished, as far as there is anything.
+    /// Completes unfinished work, if there is any.
     private func settle(_ result: inout PruneResult, isReading: Bool) {
         // Each time, the catalogue may be lost while the folder is read.
         for _ in 0..<Self.readingLimit {
@@ -88,10 +88,12 @@ actor DiskHousekeeper {
         }
     }
 
-    /// - Returns: Whether the catalogue knows all that is in the folder.
+    /// Completes unfinished work in an open folder.
+    ///
+    /// - Returns: Whether the catalogue knows all files in the folder.
     private func settle(_ folder: CacheFolder, _ result: inout PruneResult, isReading: Bool) -> Bool {
         let store = self.store
-        // What another process was ended in is repaired before it is asked whether the folder needs reading.
+        // Repair the catalogue first if a process was killed, because that decides whether to read the folder.
         if !folder.region.hasValidTotals { try? folder.withCatalogue { _, _ in } }
         result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
         store.discarded.delete(in: folder)
@@ -105,14 +107,14 @@ actor DiskHousekeeper {
         return isDone
     }
 
-    /// Removes the entries that are expired, as the catalogue knows it.
+    /// Removes expired entries, which it finds in the catalogue.
     ///
-    /// Where the age counts from the first store, only the entries' headers know, and each is read.
+    /// If the age counts from the first store, only the headers have the time, so it reads each of them.
     private func removeExpired(_ result: inout PruneResult) {
         let store = self.store
         guard let folder = store.folders.openForCleaning() else { return }
         let now = store.expiry.now
-        // Collected without the lock.
+        // Collect the names without the lock.
         var names: [EntryName] = []
         _ = folder.region.forEachRecord { if store.expiry.mayBeOver($0, now: now) { names.append($0.name) } }
         for name in names {
@@ -128,7 +130,7 @@ actor DiskHousekeeper {
                     return (path, record.byteCount)
                 }
             } catch {
-                // Each of the others would wait for as long.
+                // Each of the other entries would wait as long.
                 if error == .lockTimedOut { return }
                 store.counters.noteRemovalError(error, of: name.path)
                 continue
@@ -141,7 +143,7 @@ actor DiskHousekeeper {
         }
     }
 
-    /// Removes the least recently used entries until no more than `limit` bytes are taken.
+    /// Removes the least recently used entries until the folder has at most `limit` bytes.
     private func trim(to limit: Int, _ result: inout PruneResult) {
         guard let folder = self.store.folders.openForCleaning() else { return }
         let (count, byteCount) = self.store.limit.evict(downTo: max(0, limit), in: folder)
@@ -150,24 +152,24 @@ actor DiskHousekeeper {
     }
 }
 
-/// What a cleaning of the disk tier removed.
+/// The result of cleaning the disk tier.
 public struct PruneResult: Sendable, Hashable {
-    /// The entries that were too old.
+    /// The number of expired entries that were removed.
     public internal(set) var expiredEntries = 0
-    /// The entries that had to go to keep the size limit, the least recently used first.
+    /// The number of entries that were evicted because of the size limit, least recently used first.
     public internal(set) var evictedEntries = 0
-    /// The files that had begun like no entry does.
+    /// The number of removed files that do not begin like an entry.
     public internal(set) var damagedEntries = 0
-    /// The temporary files that killed writers had left behind.
+    /// The number of removed temporary files of killed writers.
     public internal(set) var temporaryFiles = 0
-    /// The bytes of the entries that were removed.
+    /// The bytes of the removed entries.
     public internal(set) var freedByteCount = 0
 
-    /// Creates the result of a cleaning that found nothing to do.
+    /// Creates an empty result.
     public init() {}
 }
 
-/// Has the housekeeper look what there is to do.
+/// A request to the housekeeper to look for work.
 final class HousekeepingRequest: Sendable {
     private let handler = Locked<(@Sendable () -> Void)?>(nil)
 

@@ -1,16 +1,18 @@
 import Glibc
 
-/// Moves the entries of another cache folder into the cache's own, and removes that folder.
+/// Moves the entries of another cache folder into this cache's folder, and removes the other folder.
 struct FolderMerge {
     /// The path of the other folder.
     let directory: String
     let store: EntryStore
 
-    /// - Returns: The entries that were moved.
+    /// Moves the entries.
+    ///
+    /// - Returns: The number of entries that were moved.
     func run() throws(CacheError) -> Int {
         do {
             let folder = try self.store.folders.openForWriting()
-            // By any path: this cache's own folder must not be taken apart.
+            // Any path may lead to this cache's own folder, which must stay.
             guard !folder.isFolder(at: self.directory) else { return 0 }
             var count = 0
             for path in Self.entryPaths(in: self.directory) {
@@ -27,7 +29,7 @@ struct FolderMerge {
 
     // MARK: Moving
 
-    /// Moves one file, or copies it from another file system; a damaged one is removed.
+    /// Moves one file, or copies it from another file system; removes a damaged one.
     private func move(_ path: String, to folder: CacheFolder) throws(SystemCallError) -> Bool {
         guard let (name, byteCount) = try Self.wholeEntry(at: path) else {
             if OwnFiles.hasTraceOfEntry(path) { unlink(path) }
@@ -57,9 +59,9 @@ struct FolderMerge {
         try target.closeWritten()
     }
 
-    /// Moves a temporary file to the place of an entry, unless there is one: then it is removed.
+    /// Moves a temporary file to the place of an entry, or removes it if there already is one.
     ///
-    /// - Returns: Whether the entry is there now; not when the file is none or can't be moved.
+    /// - Returns: Whether there is an entry now; `false` if the file is not an entry or cannot be moved.
     private func adopt(_ path: String, as name: EntryName, in folder: CacheFolder) -> Bool {
         guard let (header, status) = try? EntryHeader.read(at: path, in: folder.descriptor), let header else {
             return false
@@ -73,17 +75,17 @@ struct FolderMerge {
         return isMoved ?? false
     }
 
-    /// The name that an entry file has here, if all of it is as it was stored.
+    /// Returns the name and the size of an entry file, if all its bytes are valid.
     ///
-    /// - Throws: Why it could not be read, which says nothing against it.
+    /// - Throws: The error of reading it, which does not mean that it is damaged.
     private static func wholeEntry(at path: String) throws(SystemCallError) -> (EntryName, byteCount: Int)? {
-        // A large file of another's is not read at all.
+        // Do not read large files that are not entries.
         if OwnFiles.isRegular(path), access(path, R_OK) == 0, !OwnFiles.hasTraceOfEntry(path) { return nil }
         let file: OpenFile
         do throws(SystemCallError) {
             file = try OpenFile(reading: path)
         } catch {
-            // A symbolic link, which no cache makes.
+            // A cache never creates symbolic links.
             guard error.number == ELOOP else { throw error }
             return nil
         }
@@ -94,7 +96,7 @@ struct FolderMerge {
 
     // MARK: The other folder
 
-    /// The files that may be entries, by their names: a wrong folder must not lose what is in it.
+    /// Returns the files with names of entries, so that a wrong folder does not lose other files.
     private static func entryPaths(in directory: String) -> [String] {
         let entries = "\(directory)/\(CacheFolder.entriesName)"
         return Folder.names(at: entries).filter(OwnFiles.isShard).flatMap { shard in
@@ -102,7 +104,7 @@ struct FolderMerge {
         }
     }
 
-    /// Removes the folder if no entry is left in it; what is not a cache's own stays.
+    /// Removes the folder if it has no entries left, but no files that a cache has not written.
     private func removeEmptyCache() {
         let temporary = "\(self.directory)/\(CacheFolder.temporaryName)"
         for name in Folder.names(at: temporary) where OwnFiles.temporaryOwner(name) != nil {
@@ -129,7 +131,7 @@ struct FolderMerge {
         rmdir(self.directory)
     }
 
-    /// Removes the folders of entries that are empty.
+    /// Removes empty entry folders.
     private static func removeEmptyShards(in directory: String) {
         let entries = "\(directory)/\(CacheFolder.entriesName)"
         for shard in Folder.names(at: entries) where OwnFiles.isShard(shard) { rmdir("\(entries)/\(shard)") }

@@ -1,30 +1,30 @@
 import Synchronization
 
-/// Compares the folder with the catalogue, where that may be wrong: after a power cut, or when it was lost or damaged.
+/// Compares the folder with the catalogue after a power cut, or after the catalogue was lost or damaged.
 struct FolderScan {
     private struct Found {
         let name: EntryName
         let record: CatalogueRecord?
         let byteCount: Int
-        /// Which file it is.
+        /// The inode number.
         let number: UInt
     }
 
     let folder: CacheFolder
     let store: EntryStore
-    /// Whether it also looks at the first bytes of the entries that are known.
+    /// Whether to check the first bytes of known entries as well.
     let isChecking: Bool
     private(set) var result: PruneResult
 
-    /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
+    /// Reads the names of all entries, adds unknown ones to the catalogue, and removes records without a file.
     ///
-    /// - Returns: Whether the catalogue knows all entries now: not where it was lost meanwhile, and another one was made
-    ///   that knows only what came since.
+    /// - Returns: Whether the catalogue knows all entries now; `false` if another catalogue replaced it meanwhile,
+    ///   which knows only later entries.
     mutating func run() -> Bool {
         guard let lineage = try? self.folder.withCatalogue({ catalogue, _ in catalogue.region[.lineage] }) else {
             return false
         }
-        // Entries in a place that belongs to others, by a bit that turned over, would not be met with their shard's.
+        // A record that lies in the slots of another shard, because of a damaged bit, would not be found below.
         if self.folder.region.hasMisplacedRecords {
             try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in try catalogue.dropDamaged() }
         }
@@ -34,7 +34,7 @@ struct FolderScan {
         }
         let isDone = try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in
             guard catalogue.region[.lineage] == lineage else { return false }
-            // Slots that say nothing: a new table without them.
+            // Replace a table with damaged slots by a new one without them.
             if catalogue.region.countEntries() > 0 { try catalogue.dropDamaged() }
             catalogue.region.flags.insert(.isComplete)
             catalogue.region.flags.remove(.needsReading)
@@ -56,7 +56,7 @@ struct FolderScan {
                 present.insert(entry)
                 let isKnown = if case .found = region.find(entry) { true } else { false }
                 if isKnown, !isChecking { return }
-                // The same bytes, as characters of C.
+                // Treat the same bytes as characters of C.
                 let path = UnsafeRawPointer(address).assumingMemoryBound(to: CChar.self)
                 guard let (header, status) = try? EntryHeader.read(at: path, in: descriptor) else { return }
                 if isKnown, header != nil { return }
@@ -66,7 +66,7 @@ struct FolderScan {
                 )
             }
         } catch {
-            // A shard that can't be read is one whose entries can't be used either.
+            // If a shard cannot be read, its entries cannot be used either.
             return
         }
         self.takeUp(unknown)
@@ -81,7 +81,7 @@ struct FolderScan {
                     if let record = found.record {
                         guard catalogue.record(of: found.name) == nil else { continue }
                         try catalogue.put(record)
-                        // Gone, or of another size, since it was looked at.
+                        // The file may be gone, or have another size, since it was read.
                         catalogue.settle(found.name)
                     } else if catalogue.folder.fileNumber(of: found.name) == found.number,
                         try catalogue.unlinkOwn(found.name)
@@ -95,12 +95,12 @@ struct FolderScan {
         }
     }
 
-    /// Forgets the entries of a shard that have no file.
+    /// Removes the records of a shard that have no file.
     private func forget(_ shard: UInt8, except present: Set<EntryName>) {
         let region = self.folder.region
         let first = region.home(of: EntryName(high: UInt64(shard) << 56, low: 0))
         let last = region.home(of: EntryName(high: UInt64(shard) << 56 | (1 << 56 - 1), low: 0))
-        // A search may have gone on past its home.
+        // Records may lie after their home slots.
         let slots = first..<min(region.slotCount, last + 257)
         var missing: [EntryName] = []
         _ = region.forEachRecord(in: slots) { record in

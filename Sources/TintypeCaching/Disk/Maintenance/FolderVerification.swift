@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Reads every entry and checks it whole; one that is expired is read as well.
+/// Reads and checks every entry completely, including expired ones.
 struct FolderVerification {
     let store: EntryStore
     let isRemoving: Bool
@@ -12,7 +12,7 @@ struct FolderVerification {
         do throws(SystemCallError) {
             opened = try self.store.folders.open()
         } catch {
-            // Nothing is known of entries that can't be reached: that is no clean bill.
+            // The entries cannot be reached, so the result is not complete.
             self.result.isComplete = false
             return self.result
         }
@@ -51,7 +51,7 @@ struct FolderVerification {
                 damage = .notAFile
             }
         } catch {
-            // Removed since its name was read.
+            // The file was removed after its name was read.
             if error.meansMissing { return }
             damage = error.number == ELOOP ? .notAFile : .unreadable(error)
         }
@@ -70,17 +70,17 @@ struct FolderVerification {
     }
 }
 
-/// What a reading of every entry found.
+/// The result of verifying every entry.
 public struct VerifyResult: Sendable, Hashable {
-    /// What is wrong with an entry.
+    /// The kind of damage of an entry.
     public enum Damage: Sendable, Hashable, CustomStringConvertible {
-        /// It does not begin as an entry does, or is shorter or longer than it says.
+        /// It does not begin like an entry, or its length differs from its header.
         case header
-        /// Its bytes are not those that were stored.
+        /// Its bytes differ from the stored ones.
         case checksum
-        /// Its key is not the one that its name stands for.
+        /// Its key does not belong to its name.
         case name
-        /// It is a folder, a link or something else that is no file.
+        /// It is not a regular file, but a folder, a link or another object.
         case notAFile
         /// The system could not read it.
         case unreadable(SystemCallError)
@@ -98,25 +98,25 @@ public struct VerifyResult: Sendable, Hashable {
 
     /// A damaged entry.
     public struct Finding: Sendable, Hashable {
-        /// The path of its file.
+        /// The path of the file.
         public let path: String
-        /// The bytes of its file.
+        /// The bytes of the file.
         public let byteCount: Int
-        /// What is wrong.
+        /// The kind of damage.
         public let damage: Damage
-        /// Whether it was removed.
+        /// Whether the file was removed.
         public let isRemoved: Bool
     }
 
-    /// The entries that were read, the damaged ones among them.
+    /// The number of entries that were read, including damaged ones.
     public internal(set) var entryCount = 0
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     public internal(set) var byteCount = 0
     /// The damaged entries.
     public internal(set) var findings: [Finding] = []
-    /// Whether all was read: not when a folder could not be opened, or the cache was shut down meanwhile.
+    /// Whether every entry was read; `false` if a folder could not be opened, or the cache was shut down.
     public internal(set) var isComplete = true
 
-    /// Creates the result of a reading that found nothing.
+    /// Creates an empty result.
     public init() {}
 }

@@ -1,15 +1,15 @@
-/// Decides which entry of the memory tier goes first, by following the best of four policies.
+/// The eviction policy of the memory tier, which follows the best of four policies.
 ///
-/// LRU, S3-FIFO, W-TinyLFU and LIRS are simulated beside the cache, on hashes and weights only. The cache
-/// drops what the leading one would not hold. Each is the best on some kind of load, and ``PolicyContest``
-/// sees to it that the cache is about as good as the best and never worse than LRU.
+/// It simulates LRU, S3-FIFO, W-TinyLFU and LIRS on hashes and weights only. The cache evicts entries that the leading
+/// policy would not hold. Each policy is the best for some kind of load. ``PolicyContest`` ensures that the cache is
+/// about as good as the best one, and never worse than LRU.
 ///
-/// Source: Subramanian, Smaragdakis and Loh, "Adaptive caches: effective shaping of cache behavior to
-/// workloads", MICRO 2006: a cache that drops what the better of two policies does not hold has at most
-/// twice its misses, on any load.
+/// Source: Subramanian, Smaragdakis and Loh, "Adaptive caches: effective shaping of cache behavior to workloads", MICRO
+/// 2006. A cache that evicts entries which the better of two policies does not hold has at most twice the misses of
+/// that policy, on any load.
 ///
-/// An entry is known by the slot that ``insert(hash:weight:)`` gives it. All operations take constant time,
-/// amortised; a use allocates nothing.
+/// Callers identify an entry by the slot that ``insert(hash:weight:)`` returns. All operations take amortised constant
+/// time, and a use does not allocate.
 package struct EvictionPolicy: Sendable {
     private struct Node {
         var weight = 0
@@ -23,28 +23,28 @@ package struct EvictionPolicy: Sendable {
     private var fifo: S3FIFOPolicy
     private var lfu: WTinyLFUPolicy
     private var lirs: LIRSPolicy
-    /// For each policy the entries of the cache that it would not hold, first dropped first.
+    /// For each policy, the resident entries that it would not hold, in the order in which it evicted them.
     private var outsiders = [SlotRings](repeating: SlotRings(count: 1), count: 4)
     private var contest = PolicyContest(policyCount: 4)
     private var count = 0
     private var lastUsed = -1
-    /// What a policy has let go of, for a moment; it keeps its memory from request to request.
+    /// The slots that a policy evicted during a request; the array is reused to avoid allocations.
     private var lost: [Int32] = []
 
-    /// Makes a policy for a cache whose entries may weigh `capacity` together.
+    /// Creates a policy for a cache whose entries have a total weight of at most `capacity`.
     package init(capacity: Int) {
         self.lru = LRUPolicy(capacity: capacity)
-        // LRU leads at first, so what came first need not be held: it would only take part in the contest.
+        // LRU leads at first, so the other policies need not fill their queues with the first entries.
         self.fifo = S3FIFOPolicy(capacity: capacity, fillsMainQueue: false)
         self.lfu = WTinyLFUPolicy(capacity: capacity)
         self.lirs = LIRSPolicy(capacity: capacity)
     }
 
-    // MARK: What happens to the cache
+    // MARK: Changes of the cache
 
-    /// An entry was put into the cache.
+    /// Records that the cache stored an entry.
     ///
-    /// - Returns: Its slot, which is its own until ``remove(_:)`` or ``evict(_:)``.
+    /// - Returns: The slot of the entry, which is valid until ``remove(_:)`` or ``evict(_:)``.
     package mutating func insert(hash: UInt64, weight: Int) -> Int {
         let slot = self.directory.slot(of: hash) ?? self.directory.insert(hash)
         if self.nodes[slot].weight != weight { self.forget(slot) }
@@ -61,39 +61,39 @@ package struct EvictionPolicy: Sendable {
         return slot
     }
 
-    /// The entry in `slot` was read.
+    /// Records that the entry in `slot` was read.
     ///
-    /// Uses of one entry without another between them count once.
+    /// Consecutive uses of one entry count once.
     package mutating func use(_ slot: Int) {
         guard slot != self.lastUsed else { return }
         self.lastUsed = slot
         self.request(slot)
     }
 
-    /// Whether `slot` belongs to an entry of the cache with this hash.
+    /// Returns whether `slot` belongs to an entry of the cache with this hash.
     package func isResident(_ slot: Int, hash: UInt64) -> Bool {
         self.nodes[slot].isResident && self.directory.hash(of: slot) == hash
     }
 
-    /// The entry in `slot` was dropped to make room, or its time was over.
+    /// Records that the entry in `slot` was evicted or has expired.
     package mutating func evict(_ slot: Int) {
         self.leave(slot)
         self.release(slot)
     }
 
-    /// The entry in `slot` was removed, and nothing is to be remembered of it.
+    /// Records that the entry in `slot` was removed, and discards its history.
     package mutating func remove(_ slot: Int) {
         self.leave(slot)
         self.forget(slot)
         self.release(slot)
     }
 
-    // MARK: What goes next
+    // MARK: The next victim
 
-    /// The slot of the entry that goes next, which is not `spared`; or `nil` when there is no other.
+    /// Returns the slot of the entry to evict next, which is not `spared`, or `nil` if there is no other entry.
     package func victim(sparing spared: Int) -> Int? {
         if let slot = self.outsider(of: self.contest.leader, sparing: spared) { return slot }
-        // The leader holds all but the new one: it would not have taken that one in.
+        // The leader holds all entries except the new one, which it would not have admitted.
         if let slot = self.outsider(of: 0, sparing: spared) { return slot }
         var next = self.lru.oldest
         while let slot = next {
@@ -103,10 +103,10 @@ package struct EvictionPolicy: Sendable {
         return nil
     }
 
-    /// The slots of all entries of the cache, the one that was used longest ago first.
+    /// Returns the slots of all entries of the cache, least recently used first.
     package func residentsByAge() -> [Int] {
         var slots: [Int] = []
-        // What LRU would have dropped was used before everything that it holds.
+        // Entries that LRU would have evicted are older than all that it holds.
         var next = self.outsiders[0].oldest()
         while let slot = next {
             slots.append(slot)
@@ -147,7 +147,7 @@ package struct EvictionPolicy: Sendable {
         }
     }
 
-    /// Notes what one policy has let go of.
+    /// Records the entries that one policy has evicted.
     @inline(__always)
     private mutating func settle(policy: Int) {
         if !self.lost.isEmpty { self.settleLost(policy: policy) }
@@ -189,7 +189,7 @@ package struct EvictionPolicy: Sendable {
         for policy in 0..<4 where self.outsiders[policy].contains(slot) { self.outsiders[policy].remove(slot) }
     }
 
-    /// Frees the slot of an entry that has left the cache, when no policy remembers it.
+    /// Frees the slot of an entry that has left the cache, if no policy remembers it.
     private mutating func release(_ slot: Int) {
         guard self.nodes[slot].weight > 0, !self.lru.remembers(slot), !self.fifo.remembers(slot),
             !self.lfu.remembers(slot), !self.lirs.remembers(slot)

@@ -1,20 +1,19 @@
-/// Keeps what comes back at short intervals, however long ago it was used last.
+/// A policy that holds entries with short intervals between uses, even if the last use was long ago.
 ///
-/// Nearly all of the room is for entries with a low interval between their last two uses; a hundredth
-/// takes the others, in the order of their coming. An entry that comes back while it is still on the
-/// stack has a lower interval than the one at the stack's end, and takes its place. This is what holds
-/// part of a loop that is larger than the cache.
+/// 99 % of the capacity is for entries with a low interval between their last two uses. The remaining 1 % is a FIFO
+/// queue of other entries. If an entry is used while it is still on the stack, its interval is lower than that of the
+/// entry at the bottom, and it takes the place of that entry. In this way the policy holds part of a loop that is
+/// larger than the cache.
 ///
-/// Source: Jiang and Zhang, "LIRS: an efficient low inter-reference recency set replacement policy",
-/// SIGMETRICS 2002. Keys that are remembered after their entry was dropped weigh at most twice the
-/// capacity together.
+/// Source: Jiang and Zhang, "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS 2002.
+/// The evicted keys that the policy remembers have at most twice the capacity as their total weight.
 package struct LIRSPolicy: ReplacementPolicy {
     private enum State: UInt8 {
-        /// A low interval; in the cache and on the stack.
+        /// An entry with a low interval, which is in the cache and on the stack.
         case low
-        /// A high interval; in the cache and in the queue, and on the stack if used not long ago.
+        /// An entry with a high interval, in the cache and the queue; also on the stack if it was used recently.
         case high
-        /// Not in the cache, but on the stack.
+        /// An evicted entry that is still on the stack.
         case ghost
         case none
     }
@@ -30,9 +29,9 @@ package struct LIRSPolicy: ReplacementPolicy {
     private var highWeight = 0
     private var ghostWeight = 0
     private var entries = SlotTable(Entry())
-    /// In the order of their last use; its oldest is always of a low interval.
+    /// The stack in the order of last use; its oldest entry always has a low interval.
     private var stack = SlotRings(count: 1)
-    /// Those of a high interval, and the ghosts: each in the order of their coming.
+    /// The queue of entries with a high interval, and the queue of ghosts, both in the order of arrival.
     private var queues = SlotRings(count: 2)
 
     package init(capacity: Int) {
@@ -130,7 +129,7 @@ package struct LIRSPolicy: ReplacementPolicy {
         }
     }
 
-    /// Makes those at the stack's end ones of a high interval, until the low ones fit.
+    /// Turns the entries at the bottom of the stack into high ones until the low ones fit.
     private mutating func shrinkLow(_ lost: inout [Int32]) {
         while self.lowWeight > self.lowCapacity {
             self.prune(&lost)
@@ -145,7 +144,7 @@ package struct LIRSPolicy: ReplacementPolicy {
         self.prune(&lost)
     }
 
-    /// Takes those at the stack's end off it that are not of a low interval.
+    /// Removes entries from the bottom of the stack until a low one is there.
     private mutating func prune(_ lost: inout [Int32]) {
         while let slot = self.stack.oldest(), self.entries[slot].state != .low {
             if self.entries[slot].state == .ghost {

@@ -1,22 +1,22 @@
-/// Decides which of several policies to follow, by what each would have hit.
+/// Chooses which of several policies to follow, by the hits that each would have had.
 ///
-/// LRU leads from the start, and another takes the lead only when it hit more than LRU by a clear margin:
-/// three times what chance would give, or twice, while the cache is ahead of LRU and has something to
-/// lose. A leader that falls behind LRU loses the lead at once. So the cache is never worse than LRU by
-/// more than a few misses. Among the others the lead changes only for a fifth more: each change costs the
-/// entries that only the new leader would hold.
+/// LRU leads at first. Another policy takes the lead only if its hits exceed the hits of LRU by a clear margin. The
+/// margin is three times the difference that chance would cause, or twice while the cache has more hits than LRU would
+/// have had. A leader that falls behind LRU loses the lead at once. So the cache is never worse than LRU by more than a
+/// few misses. Among the other policies the lead changes only for a fifth more, because a change costs the entries that
+/// only the new leader would hold.
 struct PolicyContest: Sendable {
     private struct Score {
-        /// The hits that LRU did not have, less those that only LRU had.
+        /// The hits that only this policy had, minus the hits that only LRU had.
         var lead = 0.0
-        /// The requests at which the two differed.
+        /// The number of requests for which only one of the two had a hit.
         var differences = 0.0
     }
 
-    /// The policy to follow; 0 is LRU.
+    /// The policy to follow, where 0 is LRU.
     private(set) var leader = 0
     private var scores: [Score]
-    /// The hits of the cache itself beyond those that LRU would have had.
+    /// The hits of the cache minus the hits that LRU would have had.
     private var savings = 0
     private var untilDecay = 0
 
@@ -24,12 +24,12 @@ struct PolicyContest: Sendable {
         self.scores = [Score](repeating: Score(), count: policyCount)
     }
 
-    /// Counts a request; the sets have a bit for each policy that held the entry.
+    /// Records a request.
     ///
     /// - Parameters:
-    ///   - hits: The policies that held the entry; bit 0 is LRU.
-    ///   - wasHit: Whether the cache itself held it.
-    ///   - entryCount: The entries in the cache; it says how long the past counts.
+    ///   - hits: The policies that held the entry, one bit each; bit 0 is LRU.
+    ///   - wasHit: Whether the cache itself held the entry.
+    ///   - entryCount: The number of entries in the cache, which sets the speed of decay.
     mutating func didRequest(hits: UInt, wasHit: Bool, entryCount: Int) {
         self.untilDecay -= 1
         if self.untilDecay < 0 { self.decay(entryCount) }
@@ -55,7 +55,7 @@ struct PolicyContest: Sendable {
         if challenger.lead - champion.lead > margin || best == 0 && champion.lead < 0 { self.leader = best }
     }
 
-    /// Forgets half of the past in eight times as many requests as there are entries, but in no fewer than 1,000.
+    /// Halves the scores gradually over 8 requests per entry, and over at least 1,000 requests.
     private mutating func decay(_ entryCount: Int) {
         self.untilDecay = max(8 * entryCount, 1_000) / 16
         for policy in self.scores.indices {

@@ -1,33 +1,33 @@
-/// Which entries a cache of a given capacity would hold: a policy without the entries themselves.
+/// The simulation of a cache: which entries a policy would hold, without the entries themselves.
 ///
-/// Entries are slots, small integers that the owner hands out, with a weight each. A policy learns of
-/// each request and says what it would have dropped. That is all a simulation needs, and all that
-/// ``EvictionPolicy`` needs to follow the best of several.
+/// An entry is a slot, a small integer that the owner assigns, with a weight. A policy receives each request and
+/// reports the entries that it would have evicted. ``EvictionPolicy`` needs nothing else to follow the best of several
+/// policies.
 package protocol ReplacementPolicy: Sendable {
-    /// Makes an empty cache whose entries may weigh `capacity` together.
+    /// Creates an empty cache whose entries have a total weight of at most `capacity`.
     init(capacity: Int)
 
-    /// Asks for `slot`, and takes it in when it is not held.
+    /// Requests `slot`, and admits it if the cache does not hold it.
     ///
     /// - Parameters:
     ///   - slot: The entry.
-    ///   - hash: A good hash of the key, always the same for the slot.
-    ///   - weight: The weight, always the same while the slot is remembered.
-    ///   - lost: Gets the slots that are no longer held or no longer remembered.
-    /// - Returns: Whether it was held.
+    ///   - hash: A well distributed hash of the key, always the same for the slot.
+    ///   - weight: The weight, which does not change while the policy remembers the slot.
+    ///   - lost: Receives the slots that the policy no longer holds, or no longer remembers.
+    /// - Returns: Whether the cache held the entry.
     mutating func request(_ slot: Int, hash: UInt64, weight: Int, lost: inout [Int32]) -> Bool
 
-    /// Whether `slot` is in the cache.
+    /// Returns whether `slot` is in the cache.
     func holds(_ slot: Int) -> Bool
 
-    /// Whether `slot` is in the cache, or was there and still matters to later choices.
+    /// Returns whether `slot` is in the cache, or was there and still affects later choices.
     func remembers(_ slot: Int) -> Bool
 
-    /// Takes `slot` out, as if it had never been asked for.
+    /// Removes `slot` and its history.
     mutating func forget(_ slot: Int)
 }
 
-/// Drops what was used longest ago.
+/// A policy that evicts the least recently used entry.
 package struct LRUPolicy: ReplacementPolicy {
     private let capacity: Int
     private var weight = 0
@@ -38,10 +38,10 @@ package struct LRUPolicy: ReplacementPolicy {
         self.capacity = capacity
     }
 
-    /// The slot that was used longest ago.
+    /// The least recently used slot.
     var oldest: Int? { self.order.oldest() }
 
-    /// The slot that was used next after `slot`.
+    /// Returns the slot that was used next after `slot`.
     func newer(than slot: Int) -> Int? {
         self.order.newer(than: slot)
     }

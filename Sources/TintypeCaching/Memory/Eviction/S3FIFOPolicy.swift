@@ -1,11 +1,11 @@
-/// Three queues, first in, first out: new entries, proven entries, and the keys of those dropped young.
+/// A policy of three FIFO queues: new entries, proven entries, and the keys of entries that were evicted young.
 ///
-/// A hit costs one counter. What is asked for again while new, or soon after it was dropped, is proven.
+/// A hit costs only one counter. An entry is proven if it is used again while it is new, or soon after its eviction.
 ///
 /// Source: Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023, with its constants: a tenth for
-/// new entries, counters up to 3, as many dropped keys as the main queue holds. Where the paper says nothing, it is as
-/// its authors' libCacheSim: until the cache is full for the first time, what no longer fits the tenth goes to
-/// the main queue, and room is made in the tenth unless the main queue has more than its part.
+/// new entries, counters up to 3, and as many evicted keys as the main queue holds. If the paper leaves a detail open,
+/// the policy follows libCacheSim of the same authors. Until the cache is full for the first time, entries that do not
+/// fit into the tenth go to the main queue. Evictions start with the tenth, unless the main queue exceeds its share.
 package struct S3FIFOPolicy: ReplacementPolicy {
     private enum Queue: UInt8 {
         case small, main, ghost, none
@@ -19,7 +19,7 @@ package struct S3FIFOPolicy: ReplacementPolicy {
 
     private let capacity: Int
     private let smallCapacity: Int
-    /// Whether what no longer fits the tenth goes to the main queue for now.
+    /// Whether entries that do not fit into the tenth still go to the main queue.
     private var fillsMainQueue: Bool
     private var entries = SlotTable(Entry())
     private var queues = SlotRings(count: 3)
@@ -30,7 +30,7 @@ package struct S3FIFOPolicy: ReplacementPolicy {
         self.init(capacity: capacity, fillsMainQueue: true)
     }
 
-    /// Makes a policy that may leave the main queue to what is proven from the start.
+    /// Creates a policy that can reserve the main queue for proven entries from the start.
     package init(capacity: Int, fillsMainQueue: Bool) {
         self.capacity = capacity
         self.fillsMainQueue = fillsMainQueue
@@ -55,7 +55,7 @@ package struct S3FIFOPolicy: ReplacementPolicy {
             return true
         }
         guard weight <= self.capacity else { return false }
-        // Taken out first: making room may forget what was dropped young.
+        // Remove the slot first, because the evictions below may forget that it is a ghost.
         let isProven = entry.queue == .ghost
         self.move(slot, to: .none)
         while self.weights[0] + self.weights[1] + weight > self.capacity {

@@ -1,25 +1,25 @@
-/// Finds the slot of a hash, and hands out slots: a hash table with open addressing.
+/// A hash table with open addressing that assigns slots to hashes.
 ///
-/// Knows hashes only, no keys. Hashes are 64 bits from a secret seed: two keys with one hash are an
-/// accident that no one sees, and would share their statistics.
+/// The table has no keys. The hashes have 64 bits and depend on a secret seed. If two keys have the same hash by
+/// accident, they share their statistics.
 struct SlotDirectory: Sendable {
     private var buckets = [Int32](repeating: -1, count: 16)
     private var hashes: [UInt64] = []
     private var freeSlots: [Int32] = []
     private var count = 0
 
-    /// The hash of a slot that is in use.
+    /// Returns the hash of a slot in use.
     func hash(of slot: Int) -> UInt64 {
         self.hashes[slot]
     }
 
-    /// The slot of `hash`, or `nil` when it has none.
+    /// Returns the slot of `hash`, or `nil` if it has no slot.
     func slot(of hash: UInt64) -> Int? {
         let slot = self.buckets[self.position(of: hash)]
         return slot < 0 ? nil : Int(slot)
     }
 
-    /// Gives a slot to `hash`, which has none.
+    /// Assigns a slot to `hash`, which must not have one yet.
     mutating func insert(_ hash: UInt64) -> Int {
         if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }
         self.count += 1
@@ -35,11 +35,11 @@ struct SlotDirectory: Sendable {
         return slot
     }
 
-    /// Frees a slot that is in use.
+    /// Frees a slot in use.
     mutating func remove(_ slot: Int) {
         let mask = self.buckets.count - 1
         var hole = self.position(of: self.hashes[slot])
-        // Whatever could only be found by passing the hole moves into it.
+        // Move every bucket that a search reaches only across the hole into the hole.
         var next = (hole + 1) & mask
         while self.buckets[next] >= 0 {
             let home = Int(truncatingIfNeeded: self.hashes[Int(self.buckets[next])]) & mask
@@ -54,7 +54,7 @@ struct SlotDirectory: Sendable {
         self.freeSlots.append(Int32(slot))
     }
 
-    /// The bucket of `hash`, or the empty one where it belongs.
+    /// Returns the bucket of `hash`, or the empty bucket for it.
     private func position(of hash: UInt64) -> Int {
         let mask = self.buckets.count - 1
         var position = Int(truncatingIfNeeded: hash) & mask

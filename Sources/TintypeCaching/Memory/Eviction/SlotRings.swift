@@ -1,40 +1,41 @@
-/// Some orders of slots, oldest to newest, as doubly linked rings in one array.
+/// Several orders of slots, from oldest to newest, as doubly linked rings in one array.
 ///
-/// Slots are small integers that the owner hands out. A slot is in one ring or in none. Every
-/// operation takes constant time and allocates nothing, except for the growth of the array.
+/// Slots are small integers that the owner assigns. A slot is in at most one ring. Every operation takes constant time
+/// and does not allocate, except when the array grows.
 package struct SlotRings: Sendable {
     private struct Link {
         var older: Int32
         var newer: Int32
 
-        /// Of a slot that is in no ring.
+        /// The link of a slot that is in no ring.
         static let none = Link(older: -1, newer: -1)
     }
 
-    /// The first links close the rings: `newer` is the oldest slot and `older` the newest.
+    /// The links of the rings, followed by the links of the slots.
     ///
-    /// The link of slot `n` is `links[n + count]`.
+    /// The link of ring `r` is `links[r]`: `newer` is its oldest slot and `older` its newest. The link of slot `n` is
+    /// `links[n + count]`.
     private var links: [Link]
     /// The number of rings.
     private let count: Int
 
-    /// Makes `count` empty rings.
+    /// Creates `count` empty rings.
     package init(count: Int) {
         self.count = count
         self.links = (0..<count).map { Link(older: Int32($0), newer: Int32($0)) }
     }
 
-    /// The slot that was put into `ring` longest ago, or `nil` when it is empty.
+    /// Returns the oldest slot of `ring`, or `nil` if it is empty.
     package func oldest(of ring: Int = 0) -> Int? {
         self.slot(self.links[ring].newer)
     }
 
-    /// The slot that was put in next after `slot`, or `nil` when `slot` is the newest of its ring.
+    /// Returns the next newer slot after `slot`, or `nil` if `slot` is the newest of its ring.
     package func newer(than slot: Int) -> Int? {
         self.slot(self.links[slot + self.count].newer)
     }
 
-    /// Whether `slot` is in a ring.
+    /// Returns whether `slot` is in a ring.
     package func contains(_ slot: Int) -> Bool {
         slot + self.count < self.links.count && self.links[slot + self.count].older >= 0
     }
@@ -71,7 +72,7 @@ package struct SlotRings: Sendable {
         self.links[ring].older = Int32(own)
     }
 
-    /// Takes `slot` out of its ring.
+    /// Removes `slot` from its ring.
     package mutating func remove(_ slot: Int) {
         let link = self.links[slot + self.count]
         self.links[Int(link.older)].newer = link.newer
@@ -89,12 +90,12 @@ package struct SlotRings: Sendable {
     }
 }
 
-/// A value for each slot; slots that were never set have the default.
+/// A value for each slot, with a default for slots that were never set.
 package struct SlotTable<Value: Sendable>: Sendable {
     private var values: [Value] = []
     private let initial: Value
 
-    /// Makes a table in which every slot has `initial`.
+    /// Creates a table in which every slot has `initial`.
     package init(_ initial: Value) {
         self.initial = initial
     }

@@ -1,11 +1,11 @@
-/// A small window for what is new, and a main part into which only what is asked for more often gets.
+/// A policy with a small window for new entries, and a main part that admits only entries with more requests.
 ///
-/// The main part is a segmented LRU with four fifths for entries that were used again. What leaves the
-/// window takes the place of the main part's oldest only if a sketch counted more requests for it. The
-/// window starts with a hundredth of the room and follows the hit ratio, uphill.
+/// The main part is a segmented LRU with four fifths for entries that were used again. An entry that leaves the window
+/// replaces the oldest entry of the main part only if a sketch counted more requests for it. The window starts with a
+/// hundredth of the capacity, and a hill climber adapts its size to the hit ratio.
 ///
-/// Source: Einziger, Friedman and Manes, "TinyLFU", 2017; Einziger, Eytan, Friedman and Manes, "Adaptive
-/// software cache management", Middleware 2018; weights, constants and steps as in Caffeine 3.
+/// Source: Einziger, Friedman and Manes, "TinyLFU", 2017; Einziger, Eytan, Friedman and Manes, "Adaptive software cache
+/// management", Middleware 2018. Weights, constants and steps are as in Caffeine 3.
 package struct WTinyLFUPolicy: ReplacementPolicy {
     private enum Part: UInt8 {
         case window, probation, protected, none
@@ -72,7 +72,7 @@ package struct WTinyLFUPolicy: ReplacementPolicy {
         self.count += 1
         self.sketch.reserve(self.count)
         self.move(slot, to: .window)
-        // What is larger than the window goes straight on, and leaves the others where they are.
+        // An entry larger than the window passes straight through, so that the others stay in the window.
         if weight > self.windowCapacity { self.parts.moveToOldest(slot, of: 0) }
         var candidate: Int?
         while self.weights[0] > self.windowCapacity, let leaving = self.parts.oldest(of: 0) {
@@ -94,8 +94,9 @@ package struct WTinyLFUPolicy: ReplacementPolicy {
         }
     }
 
-    /// Lets those that came from the window, of which `first` is the oldest, compete with the oldest
-    /// of the main part until the rest fits.
+    /// Evicts entries until the rest fits.
+    ///
+    /// The entries that left the window, of which `first` is the oldest, compete with the oldest of the main part.
     private mutating func evict(_ first: Int?, _ lost: inout [Int32]) {
         var candidate = first
         while self.weights[0] + self.weights[1] + self.weights[2] > self.capacity {
@@ -114,7 +115,7 @@ package struct WTinyLFUPolicy: ReplacementPolicy {
     private mutating func isAdmitted(_ rival: Int, over victim: Int) -> Bool {
         let frequency = self.sketch.frequency(self.entries[rival].hash)
         if frequency > self.sketch.frequency(self.entries[victim].hash) { return true }
-        // Now and then a popular one gets in by chance: no one can keep others out by choosing keys.
+        // Admit a popular candidate at random, so that nobody can shut others out by a choice of keys.
         guard frequency >= 6 else { return false }
         self.random ^= self.random << 13
         self.random ^= self.random >> 7
@@ -173,11 +174,11 @@ package struct WTinyLFUPolicy: ReplacementPolicy {
     }
 }
 
-/// Looks for the best size of a window: goes on while the hit ratio rises, turns round when it falls.
+/// A search for the best window size, which goes on while the hit ratio rises and turns round when it falls.
 ///
-/// Source: Einziger, Eytan, Friedman and Manes, "Adaptive software cache management", Middleware 2018,
-/// with Caffeine's constants: steps of a sixteenth of the capacity that shrink by 2 %, and start anew when
-/// the hit ratio changes by 5 points.
+/// Source: Einziger, Eytan, Friedman and Manes, "Adaptive software cache management", Middleware 2018, with the
+/// constants of Caffeine: the first step is a sixteenth of the capacity, steps shrink by 2 %, and the search starts
+/// again if the hit ratio changes by 5 points.
 struct HillClimber: Sendable {
     private let largestStep: Double
     private var step: Double
@@ -190,7 +191,7 @@ struct HillClimber: Sendable {
         self.step = -self.largestStep
     }
 
-    /// Counts a request; at the end of a period of so many, says by how much the window should change.
+    /// Records a request; at the end of a period, returns the change of the window's size.
     mutating func didRequest(wasHit: Bool, period: Int) -> Int? {
         self.requests += 1
         if wasHit { self.hits += 1 }
@@ -206,24 +207,24 @@ struct HillClimber: Sendable {
     }
 }
 
-/// How often keys were asked for lately, roughly, in half a byte for each of four counters a key.
+/// An estimate of how often each key was requested recently.
 ///
-/// A count-min sketch with counters up to 15. All are halved when ten times as many requests were
-/// counted as the cache has entries, so that what was popular once is forgotten.
+/// A count-min sketch with counters up to 15, four for each key and half a byte each. All counters are halved after ten
+/// requests per entry of the cache, so that old popularity fades.
 ///
-/// Source: Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM
-/// Transactions on Storage 13(4), 2017.
+/// Source: Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM Transactions on
+/// Storage 13(4), 2017.
 package struct FrequencySketch: Sendable {
-    /// Each has sixteen counters; a power of two of them.
+    /// The counters, sixteen in a word; the number of words is a power of two.
     private var words = [UInt64](repeating: 0, count: 8)
     private var additions = 0
-    /// The entries that the sketch was last made for.
+    /// The number of entries for which the sketch was sized last.
     private(set) var entryCount = 8
 
     /// The number of requests after which all counters are halved.
     var period: Int { self.entryCount * 10 }
 
-    /// The estimate for a key, at most 15.
+    /// Returns the estimate for a key, at most 15.
     func frequency(_ hash: UInt64) -> Int {
         var lowest: UInt64 = 15
         for row in 0..<4 {
@@ -233,7 +234,7 @@ package struct FrequencySketch: Sendable {
         return Int(lowest)
     }
 
-    /// Counts a request.
+    /// Records a request.
     mutating func increment(_ hash: UInt64) {
         var isAdded = false
         for row in 0..<4 {
@@ -247,11 +248,11 @@ package struct FrequencySketch: Sendable {
         if self.additions >= self.period { self.halve() }
     }
 
-    /// Grows for a cache of `count` entries, and keeps the counts.
+    /// Grows for a cache of `count` entries, without losing counts.
     mutating func reserve(_ count: Int) {
         guard count > self.entryCount else { return }
         self.entryCount = count
-        // A key's place in the larger table is one of those with the same low bits: the copy has its count.
+        // The place of a key in the larger table has the same low bits, so the copy there has its count.
         while self.words.count < count { self.words += self.words }
     }
 
@@ -264,11 +265,11 @@ package struct FrequencySketch: Sendable {
         self.additions = (self.additions - odd / 4) / 2
     }
 
-    /// The word and the shift of one of the four counters of a key.
+    /// Returns the word and the shift of one of the four counters of a key.
     @inline(__always)
     private func place(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
         let row = UInt64(truncatingIfNeeded: row)
-        // Four places from two halves of the hash (Kirsch and Mitzenmacher, 2006).
+        // Derive four places from two halves of the hash (Kirsch and Mitzenmacher, 2006).
         let mixed = hash >> 8 &+ row &* (hash >> 32 | 1)
         let word = Int(truncatingIfNeeded: mixed) & (self.words.count - 1)
         return (word, ((hash & 3) << 2 | row) << 2)

@@ -2,14 +2,14 @@ import CTintypeShims
 import Glibc
 import TintypeConcurrency
 
-/// Watches the `memory.events` of a cgroup of version 2: its limits were reached.
+/// A sensor that watches `memory.events` of a cgroup of version 2, and reports when the group reaches a limit.
 ///
-/// Source: the kernel's `Documentation/admin-guide/cgroup-v2.rst`; the file signals when it changes.
+/// Source: the kernel's `Documentation/admin-guide/cgroup-v2.rst`. The file signals each change.
 final class CgroupEventSensor: PressureSensor {
     private let file: Descriptor
     private let last: Locked<Int>
 
-    /// Watches the group at `folder`; `nil` where it has no such file.
+    /// Watches the group at `folder`, and fails if it has no such file.
     init?(folder: String) {
         guard let file = Descriptor(path: folder + "/memory.events", flags: O_RDONLY) else { return nil }
         self.file = file
@@ -26,7 +26,7 @@ final class CgroupEventSensor: PressureSensor {
         }
     }
 
-    /// How often memory was reclaimed, refused or taken by force because of a limit.
+    /// Returns how often the kernel reclaimed memory, refused it or killed a process because of a limit.
     static func count(in text: String) -> Int {
         text.split(separator: "\n").reduce(0) { sum, line in
             let fields = line.split(separator: " ")
@@ -36,16 +36,16 @@ final class CgroupEventSensor: PressureSensor {
     }
 }
 
-/// Watches the `memory.pressure_level` of a cgroup of version 1, by an eventfd that the kernel counts up.
+/// A sensor that watches `memory.pressure_level` of a cgroup of version 1, with an eventfd that the kernel signals.
 ///
 /// Source: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst`, section 11.
 final class CgroupLevelSensor: PressureSensor {
     private let level: MemoryPressure
     private let event: Descriptor
-    /// Kept open: the registration lives as long as it.
+    /// The file of the registration, which lasts while the file is open.
     private let file: Descriptor
 
-    /// Watches the group at `folder`; `nil` where it has no such file or it may not be watched.
+    /// Watches the group at `folder`, and fails if it has no such file or does not permit it.
     init?(folder: String, level: MemoryPressure) {
         guard let file = Descriptor(path: folder + "/memory.pressure_level", flags: O_RDONLY),
             let control = Descriptor(path: folder + "/cgroup.event_control", flags: O_WRONLY),
@@ -65,14 +65,14 @@ final class CgroupLevelSensor: PressureSensor {
     }
 }
 
-/// Looks from time to time how near a cgroup of version 1 is to its limit, where it can't be watched.
+/// A sensor that polls how near a cgroup of version 1 is to its limit, if the group does not permit signals.
 ///
-/// Counts what processes hold, not the page cache, which goes by itself.
+/// It counts the resident memory of processes, not the page cache, which the kernel reclaims by itself.
 final class CgroupUsageSensor: PressureSensor {
     private let limit: Descriptor
     private let statistics: Descriptor
 
-    /// Looks at the group at `folder`; `nil` where it has no such files.
+    /// Polls the group at `folder`, and fails if it has no such files.
     init?(folder: String) {
         guard let limit = Descriptor(path: folder + "/memory.limit_in_bytes", flags: O_RDONLY),
             let statistics = Descriptor(path: folder + "/memory.stat", flags: O_RDONLY)

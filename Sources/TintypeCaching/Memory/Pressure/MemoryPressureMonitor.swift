@@ -3,13 +3,13 @@ import Glibc
 import Synchronization
 package import TintypeConcurrency
 
-/// Watches whether memory is short, on a thread of its own that sleeps until the kernel has news.
+/// A monitor that reports a shortage of memory, with a thread that sleeps until the kernel signals.
 ///
-/// It watches the pressure stall information of the machine and of the process' cgroup, and the cgroup's own
-/// events. Where signals are not allowed it looks once a second. All caches of a process share one monitor,
-/// which ends with the last of them.
+/// It watches the pressure stall information of the machine and of the process' cgroup, and the events of the cgroup.
+/// If the kernel does not permit signals, it polls once a second. All caches of a process share one monitor, which ends
+/// with the last of them.
 public final class MemoryPressureMonitor: Sendable {
-    /// Keeps being told until it goes away.
+    /// A subscription, which ends when it is released.
     package final class Subscription: Sendable {
         private let monitor: MemoryPressureMonitor
         private let number: Int
@@ -24,7 +24,7 @@ public final class MemoryPressureMonitor: Sendable {
         }
     }
 
-    /// The descriptors that the sensors of a machine take at most, and those of the caches and downloads, which come first.
+    /// The number of descriptors that must be free for sensors, and as a reserve for caches and downloads.
     private static let neededDescriptors: CInt = 24
 
     private static let current = Locked(WeakMonitor())
@@ -37,12 +37,12 @@ public final class MemoryPressureMonitor: Sendable {
     private let thread = Locked<POSIXThread?>(nil)
     private let startThread: POSIXThread.Starter
 
-    /// The monitor of this process, started if it is not running.
+    /// Returns the monitor of this process, and starts it if it is not running.
     public static func shared() -> MemoryPressureMonitor {
-        // Under the lock only the thread is started, which does not take the lock.
+        // The new thread does not take this lock.
         self.current.withLock { current in
             if let monitor = current.monitor { return monitor }
-            // Not kept: the next cache asks again.
+            // Do not store this monitor, so that the next cache tries again.
             guard cshims_has_descriptors(self.neededDescriptors) != 0 else { return MemoryPressureMonitor(sensors: []) }
             let monitor = MemoryPressureMonitor(sensors: SystemPressure.sensors())
             current.monitor = monitor
@@ -52,12 +52,12 @@ public final class MemoryPressureMonitor: Sendable {
 
     /// Starts a monitor of `sensors`.
     ///
-    /// Where there is no thread or descriptor for it, it watches nothing, and each subscription tries again: caches
-    /// then keep to their limits alone.
+    /// If there is no thread or descriptor for it, it watches nothing, and each subscription tries again. The caches
+    /// then rely on their limits alone.
     ///
     /// - Parameters:
-    ///   - sensors: What to watch.
-    ///   - pause: The milliseconds in which the same pressure is told of once only.
+    ///   - sensors: The sensors.
+    ///   - pause: The milliseconds during which the monitor reports the same pressure only once.
     ///   - startThread: Starts the thread.
     package init(
         sensors: [any PressureSensor],
@@ -79,23 +79,23 @@ public final class MemoryPressureMonitor: Sendable {
 
     deinit {
         self.state.stop()
-        // The last reference may go away in a call from the thread itself.
+        // The thread itself may release the last reference, in a call of a subscriber.
         guard let thread = self.thread.withLock({ $0 }) else { return }
         if self.state.isOwnThread { thread.detach() } else { thread.join() }
     }
 
-    /// Calls `body` on the monitor's thread whenever memory is short, until the subscription goes away.
+    /// Calls `body` on the monitor's thread whenever memory is short, until the subscription is released.
     package func subscribe(_ body: @escaping @Sendable (MemoryPressure) -> Void) -> Subscription {
         self.ensureThread()
         return Subscription(self, self.state.add(body))
     }
 }
 
-/// How short memory is.
+/// The severity of a shortage of memory.
 public enum MemoryPressure: Int, Sendable, Hashable, Comparable {
-    /// Some work waits for memory: caches should give up what they can spare.
+    /// Some tasks wait for memory, so caches should release the part that they can spare.
     case some = 1
-    /// All work waits for memory, or the limit of the cgroup is reached: caches should be emptied.
+    /// All tasks wait for memory, or the cgroup has reached its limit, so caches should release everything.
     case full = 2
 
     public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool {
@@ -103,9 +103,9 @@ public enum MemoryPressure: Int, Sendable, Hashable, Comparable {
     }
 }
 
-/// The thread of a monitor: what it waits for and what it notifies.
+/// The state of a monitor's thread: its sensors and subscribers.
 ///
-/// Apart from the monitor, so that the thread does not keep the monitor alive.
+/// It is separate from the monitor, so that the thread does not keep the monitor alive.
 final class PressureState: Sendable {
     private struct Subscribers {
         var last = 0
@@ -117,7 +117,7 @@ final class PressureState: Sendable {
     private let pause: Int
     private let subscribers = Locked(Subscribers())
     private let wake = Locked<Descriptor?>(nil)
-    /// The identity of the running thread, or 0; written by that thread only.
+    /// The identity of the running thread, or 0; only that thread writes it.
     private let runner = Atomic<UInt>(0)
 
     init(sensors: [any PressureSensor], pause: Int) {
@@ -127,7 +127,7 @@ final class PressureState: Sendable {
 
     // MARK: From any thread
 
-    /// Opens what the thread is woken by, unless it is open; false if that is refused, or there is nothing to watch.
+    /// Opens the eventfd that wakes the thread; returns `false` if that fails or there are no sensors.
     func prepare() -> Bool {
         guard !self.sensors.isEmpty else { return false }
         return self.wake.withLock { wake in
@@ -147,7 +147,7 @@ final class PressureState: Sendable {
     }
 
     func remove(_ number: Int) {
-        // Released after the lock: it may own what is going away.
+        // Release the function after the lock, because it may own objects that end here.
         _ = self.subscribers.withLock { $0.bodies.removeValue(forKey: number) }
     }
 
@@ -161,7 +161,7 @@ final class PressureState: Sendable {
     func run() {
         self.runner.store(POSIXThread.currentID, ordering: .relaxed)
         defer { self.runner.store(0, ordering: .relaxed) }
-        // Without a way to be woken there is no way to be stopped: better no monitor than that.
+        // Without the eventfd nobody could stop the thread, so do not run.
         guard let wake = self.wake.withLock({ $0 }) else { return }
         var toldAt: [MemoryPressure: SuspendingClock.Instant] = [:]
         var broken: Set<CInt> = []
@@ -170,7 +170,7 @@ final class PressureState: Sendable {
                 sensor.signal.flatMap { broken.contains($0.descriptor) ? nil : $0 }
             }
             var polled = [pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)]
-            // A negative descriptor is passed over.
+            // `poll` ignores a negative descriptor.
             polled += signals.map { pollfd(fd: $0?.descriptor ?? -1, events: $0?.events ?? 0, revents: 0) }
             let hasSilent = self.sensors.contains { $0.signal == nil }
             guard poll(&polled, nfds_t(polled.count), hasSilent ? 1_000 : -1) >= 0 || errno == EINTR else { return }
@@ -186,7 +186,7 @@ final class PressureState: Sendable {
 
     private func tell(_ pressure: MemoryPressure, _ toldAt: inout [MemoryPressure: SuspendingClock.Instant]) {
         let now = SuspendingClock.now
-        // A cache that was just halved needs a moment until that helps; emptying it never waits for halving.
+        // Halving a cache needs a moment to help, but emptying it never waits for halving.
         if let last = toldAt[pressure], now - last < .milliseconds(self.pause) { return }
         toldAt[pressure] = now
         let bodies = self.subscribers.withLock { Array($0.bodies.values) }

@@ -1,10 +1,10 @@
 import Glibc
 import TintypeConcurrency
 
-/// Watches the kernel's pressure stall information: how long tasks waited for memory.
+/// A sensor that watches the kernel's pressure stall information: the time for which tasks waited for memory.
 ///
-/// Asks the kernel to signal when tasks waited for so long within a window. Where that is not allowed, the
-/// sums are read from time to time.
+/// The kernel signals when tasks have waited for a given part of a window. If it does not permit that, the monitor
+/// polls the total periodically.
 ///
 /// Source: the kernel's `Documentation/accounting/psi.rst`.
 final class StallSensor: PressureSensor {
@@ -18,18 +18,18 @@ final class StallSensor: PressureSensor {
     private let isSignalled: Bool
     private let last: Locked<Sum>
 
-    /// The share of the time that is too long.
+    /// The share of the time from which the sensor reports pressure.
     private static let threshold = 0.15
 
-    /// Watches one line of `path`, such as `/proc/pressure/memory`; `nil` where there is no such file.
+    /// Watches one line of `path`, such as `/proc/pressure/memory`, and fails if there is no such file.
     ///
     /// - Parameters:
     ///   - path: The file.
     ///   - level: The line to watch.
-    ///   - usesTrigger: Whether to ask for signals at all.
+    ///   - usesTrigger: Whether to register for signals.
     init?(path: String, level: MemoryPressure, usesTrigger: Bool = true) {
         let name = level == .some ? "some" : "full"
-        // Without privileges windows are multiples of 2 s.
+        // Without privileges, a window must be a multiple of 2 s.
         let triggers = usesTrigger ? ["\(name) 150000 1000000\0", "\(name) 300000 2000000\0"] : []
         var armed: Descriptor?
         for trigger in triggers where armed == nil {
@@ -59,7 +59,7 @@ final class StallSensor: PressureSensor {
         }
     }
 
-    /// The microseconds that tasks have waited, from a line like `some avg10=0.00 ... total=123`.
+    /// Returns the microseconds for which tasks have waited, from a line like `some avg10=0.00 ... total=123`.
     static func stalled(in text: String, _ level: MemoryPressure) -> Int? {
         let name = level == .some ? "some " : "full "
         guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(name) }),

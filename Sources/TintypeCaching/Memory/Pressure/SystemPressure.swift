@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 
-/// The sensors that this machine has for this process.
+/// The pressure sensors of this machine for this process.
 enum SystemPressure {
-    /// The whole machine, and the cgroup that the process is in.
+    /// Returns sensors for the whole machine, and for the cgroup of the process.
     static func sensors(
         machinePath: String = "/proc/pressure/memory",
         membershipPath: String = "/proc/self/cgroup",
@@ -19,7 +19,7 @@ enum SystemPressure {
             if let sensor = CgroupEventSensor(folder: folder) { sensors.append(sensor) }
         }
         if let folder = groups.first {
-            // The root group is the machine, and has no limit of its own.
+            // The root group is the whole machine and has no limit.
             let isRoot = folder == mountPath + "/memory"
             sensors += self.levelSensors(folder).map {
                 isRoot ? ConfirmedSensor(base: $0, scarcity: machine) : $0
@@ -42,12 +42,12 @@ enum SystemPressure {
         return [CgroupUsageSensor(folder: folder)].compactMap { $0 }
     }
 
-    /// The folders of the process' memory cgroups of version 1 and 2, where there are any.
+    /// Returns the folders of the process' memory cgroups of version 1 and 2, if there are any.
     static func groups(membershipPath: String, mountPath: String) -> (first: String?, second: String?) {
         var groups: (first: String?, second: String?) = (nil, nil)
         let membership = Descriptor(path: membershipPath, flags: 0)?.text() ?? ""
         for line in membership.split(separator: "\n") {
-            // One line a hierarchy: number, controllers, path. Version 2 has number 0 and no controllers.
+            // There is one line per hierarchy: number, controllers, path. Version 2 has number 0 and no controllers.
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard fields.count == 3 else { continue }
             if fields[0] == "0", fields[1].isEmpty {
@@ -59,34 +59,37 @@ enum SystemPressure {
         return groups
     }
 
-    /// In a container the path may be the host's and not exist here; the mount is then the container's group.
+    /// Returns the folder of a group.
+    ///
+    /// In a container, `path` may be a path of the host that does not exist here. The mount itself is then the group of
+    /// the container.
     private static func folder(_ mount: String, _ path: Substring, having file: String) -> String? {
         [mount + path, mount].first { FileManager.default.fileExists(atPath: $0 + "/" + file) }
     }
 }
 
-/// Whether memory is short by the figures, beside what tasks waited for.
+/// A check of the memory figures, which confirms or refutes reported stalls.
 ///
-/// Stalls alone don't say so: a kernel that gives memory back to its host ahead of need, and another
-/// group that fights with its own limit, stall tasks on a machine that has plenty.
+/// Stalls alone do not prove a shortage. A kernel that returns memory to its host ahead of need, or another group at
+/// its own limit, stalls tasks on a machine with plenty of memory.
 struct MemoryScarcity: Sendable {
-    /// The share of the machine's memory under which it is short.
+    /// The available share of the machine's memory below which it is short.
     private static let leastAvailable = 0.1
-    /// The share of a group's limit from which on the group is short.
+    /// The used share of a group's limit from which it is short.
     private static let mostUsed = 0.9
 
     private let machine: Descriptor?
     private let limit: Descriptor?
     private let usage: Descriptor?
 
-    /// Looks at the machine, and at the group of version 2 at `folder`, if there is one.
+    /// Reads the figures of the machine, and of the group of version 2 at `folder`, if there is one.
     init(meminfoPath: String = "/proc/meminfo", folder: String? = nil) {
         self.machine = Descriptor(path: meminfoPath, flags: O_RDONLY)
         self.limit = folder.flatMap { Descriptor(path: $0 + "/memory.max", flags: O_RDONLY) }
         self.usage = folder.flatMap { Descriptor(path: $0 + "/memory.current", flags: O_RDONLY) }
     }
 
-    /// Whether the machine or the group is short; also where neither can be told.
+    /// Whether the machine or the group is short of memory; `true` if the figures are unknown.
     var isReal: Bool {
         if let share = self.groupShare, share >= Self.mostUsed { return true }
         guard let text = self.machine?.text(), let total = Self.value(of: "MemTotal:", in: text),
@@ -102,7 +105,7 @@ struct MemoryScarcity: Sendable {
         return Double(usage) / Double(limit)
     }
 
-    /// The kibibytes on one line of `/proc/meminfo`.
+    /// Returns the kibibytes on one line of `/proc/meminfo`.
     private static func value(of name: String, in text: String) -> Int? {
         let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
         return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
@@ -113,7 +116,7 @@ struct MemoryScarcity: Sendable {
     }
 }
 
-/// A sensor whose word counts only while memory is short by the figures as well.
+/// A sensor that reports pressure only if the memory figures confirm it.
 struct ConfirmedSensor: PressureSensor {
     let base: any PressureSensor
     let scarcity: MemoryScarcity
