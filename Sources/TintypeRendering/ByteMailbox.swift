@@ -26,7 +26,7 @@ package final class ByteMailbox: Sendable {
         reader?.resume(returning: bytes)
     }
 
-    /// Ends the bytes, and drops those that were not taken.
+    /// Ends the bytes, and drops the remaining ones.
     package func finish() {
         let reader = self.state.withLock { state in
             state.isOver = true

@@ -90,7 +90,7 @@ package final class DecodeSharing: Sendable {
 
     /// Returns the parts of loads that make images of the same bytes.
     ///
-    /// A load that decodes them like no other has none.
+    /// A load whose decode no other load needs has no part.
     package static func parts(of data: Data, for requests: [ID: RenderingRequest]) -> [ID: Part] {
         var parts: [ID: Part] = [:]
         for group in Dictionary(grouping: requests, by: { $0.value.decodingName }).values
@@ -175,8 +175,8 @@ package final class DecodeSharing: Sendable {
 
 /// The division of plans.
 extension DecodeSharing {
-    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and those of a resize
-    /// for each pixel that it reads.
+    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and of a resize for
+    /// each pixel that it reads.
     ///
     /// Low figures for the decode, measured on a photograph of 12 megapixels.
     private static let nanosecondsPerByte = 6
@@ -203,7 +203,7 @@ extension DecodeSharing {
     ///   - byteCount: The number of encoded bytes.
     ///   - capacity: The memory of all decodes together. An image that could be streamed is decoded whole for several plans if
     ///     that takes at most a half of it. A decode for which there is no room with all that is made of it is not shared.
-    /// - Returns: The decodes that the plans share; a plan that has none is carried out alone.
+    /// - Returns: The decodes that the plans share; a plan without one is carried out alone.
     static func divide(_ plans: [ID: DecodePlan], byteCount: Int, capacity: Int) -> [ID: Share] {
         var steps: [Step] = []
         for wish in self.wishes(plans) {

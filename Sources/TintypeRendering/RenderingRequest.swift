@@ -16,7 +16,7 @@ package struct RenderingRequest: Sendable {
     package var coder: (any ImageCoder)?
     /// The name that tells ``coder`` apart from others.
     package var coderName: String?
-    /// The limits of the decode; `nil` takes those of the pipeline.
+    /// The limits of the decode; `nil` takes the pipeline's limits.
     package var limits: DecodingLimits?
     /// Whether an image whose end is missing is decoded as far as it goes.
     package var allowsTruncated: Bool

@@ -15,7 +15,7 @@ public struct StoredRendering: Sendable {
     let byteCount: @Sendable (_ source: PixelLayout) -> Int
     /// Resizes a whole image that is not turned, and marks the result with its turn.
     let resize: @Sendable (_ stored: Image) throws -> Image
-    /// The transforms of a finished image; `nil` if there are none.
+    /// The transforms of a finished image; `nil` without transforms.
     let transform: Transform?
 
     /// Transforms of finished images.

@@ -157,6 +157,21 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `an entry from the future does not hide the expired ones behind it`() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 100)
+        for (number, usedAt) in [(1, 1e9), (2, 10), (3, 20), (4, 900)] {
+            region.put(self.record(number, usedAt: usedAt))
+        }
+        var victims = VictimQueue()
+        let limit = CatalogueRecord.ticks(100)
+        for number in [2, 3] {
+            let oldest = victims.takeOldest(in: region, usedUpTo: limit, now: 1_000)
+            #expect(oldest?.name == self.record(number).name)
+            region.remove(self.record(number).name)
+        }
+        #expect(victims.takeOldest(in: region, usedUpTo: limit, now: 1_000) == nil)
+    }
+
     @Test func `large table without a queue gives up an old entry in bounded time`() throws {
         let count = 60_000
         let region = try CatalogueRegion.makePrivate(slotCount: 100_000)

@@ -31,7 +31,7 @@ actor Avatar: ImageTarget {
     private var shown: Image?
 
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
-    func setImage(_ picture: TargetImage, for key: TargetKey) { self.shown = picture.image }
+    func setImage(_ image: TargetImage, for key: TargetKey) { self.shown = image.image }
 }
 
 func intoTarget(
@@ -149,7 +149,7 @@ func play(_ request: ImageRequest, _ loader: LoaderActor) async throws {
     }
 }
 
-func picture(
+func image(
     _ request: ImageRequest,
     ifNoneMatch tag: String?,
     with loader: LoaderActor

@@ -2,15 +2,20 @@ import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
 
-/// Plays an animation in time: a sequence of frames, each given when its moment has come.
+/// Plays an animation: an asynchronous sequence that returns each frame when its time has come.
 ///
-/// It keeps to the clock: frames are decoded before their moments, and those whose time is over when a frame is asked for are
-/// lost, so that a reader that is slow, or a slow decode, loses frames and not time. The last frame of the last loop is
-/// never lost: what is shown rests on it, or on a frame of one's choice. A still image is given once, whatever the
-/// limit of loops says: nothing would follow it.
-/// Iterate it from one task; steer it from any.
+/// The player follows the clock. It decodes a frame before its time, and skips frames whose time has passed, so that a slow
+/// reader or a slow decode loses frames instead of time. It never skips the last frame of the last loop, on which the
+/// animation rests unless the program chooses another frame. A still image is returned once, whatever the loop limit.
+///
+/// One task may iterate the player. Any task may control it.
+///
+/// ```swift
+/// let frames = try await loader.frames(for: request)
+/// for try await frame in AnimationPlayer(frames) { show(frame.image) }
+/// ```
 public final class AnimationPlayer: AsyncSequence, Sendable {
-    /// The order in which frames are shown.
+    /// The order of the frames.
     public enum Mode: Sendable, Hashable, CaseIterable {
         /// From the first to the last, again and again.
         case normal
@@ -22,21 +27,21 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         case reverseBounce
     }
 
-    /// A frame whose moment has come.
+    /// A frame whose time has come.
     public struct Element: Sendable {
         /// The image.
         public let image: Image
-        /// Its index in the source.
+        /// The index of the frame in the source.
         public let index: Int
-        /// The loops that were complete before it.
+        /// The number of complete loops before the frame.
         public let loop: Int
-        /// The frames before it that were lost, because their time was over.
+        /// The number of frames that were skipped before it, because their time had passed.
         public let lostFrameCount: Int
     }
 
     public typealias Failure = any Error
 
-    /// A clock from one of its instants on, whatever its instants are.
+    /// The time since an instant of any clock.
     private struct Timeline: Sendable {
         let elapsed: @Sendable () -> Duration
         let sleep: @Sendable (_ until: Duration) async throws -> Void
@@ -48,18 +53,18 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// What is given next, unless it is steered otherwise before.
+    /// The next frame or the end, unless the program seeks before.
     private struct Turn {
         enum Kind {
             case frame(Int, loop: Int, lost: Int)
-            /// The last frame's time is over then.
+            /// The time of the last frame has passed.
             case end
         }
 
         let kind: Kind
-        /// When its time begins; `nil` for at once.
+        /// The time at which the frame appears; `nil` for at once.
         var moment: Duration?
-        /// What was steered, and how long was paused, when it was chosen.
+        /// The number of seeks and the paused time when the turn was chosen.
         let seekCount: Int
         let pausedTime: Duration
     }
@@ -67,35 +72,36 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     private struct State {
         var playback: PlaybackState
         var rate: Double
-        /// The frame that is shown, and when its time began.
+        /// The visible frame, and the time at which it appeared.
         var shown: (index: Int, start: Duration)?
         var hasRested = false
         var seekCount = 0
-        /// Whether the next frame was sought, and can't be lost.
+        /// Whether the program sought the next frame, which must not be skipped then.
         var isSought = false
         var pauseStart: Duration?
-        /// How long was paused, in all pauses that are over.
+        /// The total duration of the pauses that have ended.
         var pausedTime = Duration.zero
         var waiter: CheckedContinuation<Void, Never>?
     }
 
     private let source: FrameSource
     private let restingFrame: Int?
-    /// How long each frame is shown at the stored rate.
+    /// The duration of each frame at rate 1.
     private let durations: [Duration]
     private let timeline: Timeline
     private let state: Locked<State>
 
-    /// Creates a player that stands before its first frame.
+    /// Creates a player before its first frame.
     ///
     /// - Parameters:
     ///   - source: The frames.
-    ///   - mode: The order in which they are shown.
-    ///   - rate: How much faster than stored; default 1.
-    ///   - loopLimit: How often they are shown, 0 for ever, a negative number as 1; `nil` as the source says.
-    ///   - restingFrame: The frame that is given when the time of the last one is over, for the image to rest on; `nil`, or
-    ///     one that does not exist, gives none: the last frame stays.
-    ///   - clock: What moments are measured by.
+    ///   - mode: The order of the frames; by default from the first to the last.
+    ///   - rate: The speed relative to the stored one; 1 by default.
+    ///   - loopLimit: The number of loops, 0 for an endless animation; a negative number counts as 1. `nil` takes the number
+    ///     from the source.
+    ///   - restingFrame: The index of a frame to return after the last one. With `nil`, or an index that does not exist, the
+    ///     last frame stays.
+    ///   - clock: The clock to follow.
     public init(
         _ source: FrameSource,
         mode: Mode = .normal,
@@ -106,7 +112,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     ) {
         self.source = source
         self.restingFrame = restingFrame.flatMap { (0..<source.frameCount).contains($0) ? $0 : nil }
-        // A coder may be a user's, and give durations that never were looked at.
+        // A coder of the program may return any duration.
         self.durations = source.durations.map { .milliseconds(AnimationTiming.shownDuration($0)) }
         self.timeline = Timeline(clock)
         self.state = Locked(
@@ -121,12 +127,14 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         )
     }
 
-    // MARK: Steering
+    // MARK: Controlling
 
-    /// Whether no frame comes until ``resume()``.
+    /// Whether the player is paused, until ``resume()``.
     public var isPaused: Bool { self.state.withLock { $0.pauseStart != nil } }
 
-    /// How much faster than stored the frames follow each other, from the next one on.
+    /// The speed relative to the stored one, from the next frame on.
+    ///
+    /// The player limits it to 0.001 to 1,000, and takes 1 for a number that is not above 0.
     public var rate: Double {
         get { self.state.withLock { $0.rate } }
         set {
@@ -135,7 +143,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// Holds the next frame back; time stands still.
+    /// Pauses the player: no frame appears, and its clock stands still.
     public func pause() {
         let now = self.timeline.elapsed()
         self.state.withLock { state in
@@ -143,7 +151,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// Lets frames come again.
+    /// Continues after a pause.
     public func resume() {
         let now = self.timeline.elapsed()
         let waiter = self.state.withLock { state in
@@ -153,7 +161,9 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         waiter?.resume()
     }
 
-    /// Makes `index` the next frame, after the end one of the last loop; an index that does not exist is ignored.
+    /// Makes `index` the next frame; after the end, the next frame of the last loop.
+    ///
+    /// Ignores an index that does not exist.
     public func seek(to index: Int) {
         self.state.withLock { state in
             guard state.playback.seek(to: index) else { return }
@@ -166,12 +176,12 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     // MARK: AsyncSequence
 
     public func makeAsyncIterator() -> AsyncIterator {
-        // What begins anew has lost nothing meanwhile.
+        // A new iteration skips no frame for the time since the last one.
         self.state.withLock { $0.shown = nil }
         return AsyncIterator(player: self)
     }
 
-    /// Gives the frames when their moments have come.
+    /// Returns each frame when its time has come.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let player: AnimationPlayer
 
@@ -201,7 +211,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// The frame that is next when it is asked for now, without those whose time is over.
+    /// Returns the next frame at this moment, after the frames whose time has passed.
     private func chooseTurn() -> Turn {
         let now = self.timeline.elapsed()
         return self.state.withLock { state in
@@ -219,7 +229,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
                 let late = now - pausedTime - first
                 var (start, count) = self.passCycles(&state.playback, late, state.rate)
                 start += first
-                // The last one is shown however late it is.
+                // Show the last frame however late it is.
                 while start + self.duration(of: index, state.rate) <= now - pausedTime {
                     var ahead = state.playback
                     guard let next = ahead.next() else { break }
@@ -235,7 +245,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// Passes over whole loops, of which a day may have millions.
+    /// Skips whole loops at once, because a day may have millions.
     private func passCycles(
         _ playback: inout PlaybackState,
         _ late: Duration,
@@ -246,11 +256,11 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         let length = cycle.reduce(Duration.zero) { $0 + self.duration(of: $1, rate) }
         guard length > .zero, late > length else { return (.zero, 0) }
         let count = playback.passCycles(Int(Swift.min(late / length, 1e15)))
-        // A clock may jump by any time.
+        // A clock may jump by any duration.
         return (length * count, Swift.min(cycle.count.saturatingMultiplied(by: count), .max / 2))
     }
 
-    /// Waits until the moment of a turn; `false` where it was steered otherwise meanwhile.
+    /// Waits until the time of a turn; returns `false` if the program has sought another frame.
     private func wait(for turn: Turn) async throws -> Bool {
         var waited: Duration?
         while true {
@@ -265,7 +275,9 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         }
     }
 
-    /// Takes note of a frame that is given now; its time began when it should have.
+    /// Records the frame that is about to be returned.
+    ///
+    /// Its time began when it should have.
     private func begin(_ index: Int, _ turn: Turn) {
         let now = self.timeline.elapsed()
         self.state.withLock { $0.shown = (index, turn.moment ?? now - $0.pausedTime) }
@@ -281,7 +293,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         return Element(image: image, index: restingFrame, loop: loop, lostFrameCount: 0)
     }
 
-    /// How long a frame is shown; a still for no time, because nothing follows it.
+    /// Returns the duration of a frame; zero for a still image, because no frame follows it.
     private func duration(of index: Int, _ rate: Double) -> Duration {
         self.durations.count > 1 && self.durations.indices.contains(index) ? self.durations[index] / rate : .zero
     }
@@ -303,17 +315,19 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         try Task.checkCancellation()
     }
 
-    /// A rate that moves; what is not above 0 stands still, which is what pausing is for.
+    /// Returns a valid rate.
+    ///
+    /// Only a pause stops the player, so a rate that is not above 0 becomes 1.
     private static func valid(_ rate: Double) -> Double {
         rate.isFinite && rate > 0 ? Swift.min(Swift.max(rate, 0.001), 1_000) : 1
     }
 }
 
-/// Which frame is shown next.
+/// Chooses the next frame.
 ///
-/// Pure: a player asks it, and it never waits.
+/// A pure value.
 struct PlaybackState {
-    /// The order in which frames are shown.
+    /// The direction of the frames.
     enum Direction: Int {
         case forward = 1
         case backward = -1
@@ -323,7 +337,7 @@ struct PlaybackState {
 
     let frameCount: Int
     let mode: AnimationPlayer.Mode
-    /// How often the frames are shown; 0 is forever.
+    /// The number of loops; 0 for an endless animation.
     let loopLimit: Int
     private(set) var loop = 0
     private var index: Int?
@@ -336,7 +350,7 @@ struct PlaybackState {
         self.direction = mode == .reverse || mode == .reverseBounce ? .backward : .forward
     }
 
-    /// Moves to the next frame and returns it; `nil` after the last loop.
+    /// Moves to the next frame and returns its index; returns `nil` after the last loop.
     mutating func next() -> Int? {
         guard self.frameCount > 0, self.loopLimit == 0 || self.loop < self.loopLimit else { return nil }
         guard let index = self.index else {
@@ -352,13 +366,13 @@ struct PlaybackState {
         return self.index
     }
 
-    /// Makes `index` the next frame; `false` for one that does not exist.
+    /// Makes `index` the next frame; returns `false` if it does not exist.
     @discardableResult
     mutating func seek(to index: Int) -> Bool {
         guard (0..<self.frameCount).contains(index) else { return false }
         if self.loopLimit > 0 { self.loop = min(self.loop, self.loopLimit - 1) }
         self.index = index - self.direction.rawValue
-        // Before the first frame of the direction there is none to step from.
+        // The first frame of a direction has no frame to step from.
         if !(0..<self.frameCount).contains(index - self.direction.rawValue) {
             self.index = nil
             self.start = index
@@ -366,16 +380,16 @@ struct PlaybackState {
         return true
     }
 
-    /// The frames of the fewest loops after which all is as it was, in any order.
+    /// The frames of one cycle, in any order: after it the state repeats.
     var cycle: [Int] {
         let all = Array(0..<self.frameCount)
-        // The frames at the turns are shown once.
+        // The frames at the turns appear once.
         return self.bounces ? all + all.dropFirst().dropLast() : all
     }
 
-    /// Passes over whole cycles, up to `count` and as many as leave a loop to be shown.
+    /// Skips up to `count` cycles, and leaves at least one loop.
     ///
-    /// - Returns: How many they were.
+    /// - Returns: The number of skipped cycles.
     mutating func passCycles(_ count: Int) -> Int {
         let loopsPerCycle = self.bounces ? 2 : 1
         var count = Swift.max(0, count)
@@ -386,7 +400,7 @@ struct PlaybackState {
 
     private var bounces: Bool { self.mode == .bounce || self.mode == .reverseBounce }
 
-    /// Where the first frame is, when it is not where the mode begins.
+    /// The first frame of the loop, if it is not the usual one of the mode.
     private var start: Int?
 
     private var first: Int {
@@ -401,7 +415,7 @@ struct PlaybackState {
         case .normal: self.index = 0
         case .reverse: self.index = self.frameCount - 1
         case .bounce, .reverseBounce:
-            // The frame at the turn is shown once.
+            // The frame at the turn appears once.
             self.direction = self.direction.opposite
             let turn = self.direction == .forward ? 0 : self.frameCount - 1
             self.index = min(max(turn + self.direction.rawValue, 0), self.frameCount - 1)

@@ -48,10 +48,14 @@ struct VictimQueue: Sendable {
         for attempt in 0..<2 {
             while self.next < self.records.count {
                 let candidate = self.records[self.next]
+                let isFromFuture = candidate.usedAt > Self.latest(at: now)
                 // The other entries were used even later.
-                if candidate.usedAt > limit { return nil }
+                if candidate.usedAt > limit, !isFromFuture { return nil }
                 self.next += 1
-                if let (_, current) = region.slot(of: candidate.name), current.usedAt == candidate.usedAt {
+                // An entry whose last use is in the future comes first, but does not count as expired.
+                if !isFromFuture, let (_, current) = region.slot(of: candidate.name),
+                    current.usedAt == candidate.usedAt
+                {
                     return current
                 }
             }
@@ -59,6 +63,9 @@ struct VictimQueue: Sendable {
         }
         return nil
     }
+
+    /// Returns the latest last use that is possible at `now`, with a minute for clocks that differ.
+    private static func latest(at now: Double) -> UInt64 { CatalogueRecord.ticks(now + 60) }
 
     private mutating func search(_ region: CatalogueRegion, now: Double) {
         if region.slotCount <= Self.smallSlotCount {
@@ -85,7 +92,7 @@ struct VictimQueue: Sendable {
         now: Double
     ) -> [CatalogueRecord] {
         // Treat a last use in the future as no use.
-        let latest = CatalogueRecord.ticks(now + 60)
+        let latest = self.latest(at: now)
         let age = { (record: CatalogueRecord) in record.usedAt > latest ? 0 : record.usedAt }
         let limit = self.quantile(of: region, slots, part: part, age: age)
         var found: [CatalogueRecord] = []
