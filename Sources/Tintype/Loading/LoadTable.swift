@@ -15,7 +15,7 @@ struct LoadTable: Sendable {
     private var bodies: BodyOrder
 
     /// Creates a table that remembers up to `imageLimit` images; see ``BodyOrder``.
-    init(imageLimit: Int = 32_768) {
+    init(imageLimit: Int = 16_384) {
         self.bodies = BodyOrder(limit: imageLimit)
     }
 
