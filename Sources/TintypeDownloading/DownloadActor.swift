@@ -245,7 +245,7 @@ public actor DownloadActor: ImageFetching {
         return self.lastID
     }
 
-    /// Starts the thread of the loop if there is none.
+    /// Starts the thread of the loop unless it runs.
     nonisolated func startLoop(for address: ResourceAddress) throws(DownloadError) {
         do throws(LoopStartError) {
             try self.loop.start()

@@ -4,7 +4,7 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var started = 0
     /// The callers that joined a transfer in flight.
     public internal(set) var shared = 0
-    /// The heads of final responses, including those of redirects and failed tries.
+    /// The number of final response heads, also of redirects and failed tries.
     public internal(set) var receivedHeads = 0
     /// The transfers that have succeeded.
     public internal(set) var succeeded = 0

@@ -38,7 +38,7 @@ public struct FetchObserver: Sendable {
     ///
     /// Must be quick and must not block.
     public let didProgress: @Sendable (TransferProgress) -> Void
-    /// Receives the bytes of the body in order, for previews; `nil` if there are none.
+    /// Receives the bytes of the body in order, for previews; `nil` without previews.
     ///
     /// Must be quick and must not block. A fetcher need not call it.
     public let didReceive: (@Sendable (Data) -> Void)?
@@ -61,10 +61,10 @@ extension DownloadResponse {
     /// - Parameters:
     ///   - body: The body.
     ///   - url: The URL of the body, after redirects.
-    ///   - status: The status, or `nil` if there is none, as for a file.
+    ///   - status: The status; `nil` without one, for example for a file.
     ///   - headers: The header fields; `Cache-Control`, `ETag` and their kind have their meaning in HTTP.
-    ///   - redirectCount: The number of redirects. The freshness of the target says nothing about that of the redirect,
-    ///     so the loader revalidates such a response each time.
+    ///   - redirectCount: The number of redirects. The freshness of the target says nothing about the freshness of the
+    ///     redirect, so the loader revalidates such a response each time.
     ///   - requestTime: The date of the request.
     ///   - responseTime: The date at which the response began to arrive.
     public init(

@@ -8,7 +8,7 @@ final class BrotliCodec: ContentCodec {
     private let allocatedBytes: UnsafeMutablePointer<Int>
     private(set) var isComplete = false
 
-    /// What stands before each block that the library has: its size.
+    /// The size of the prefix before each block, which holds the size of the block.
     private static let prefixByteCount = 16
 
     init?() {

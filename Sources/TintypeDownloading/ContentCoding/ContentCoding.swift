@@ -19,9 +19,9 @@ enum ContentCoding: Sendable, Hashable {
     }
 }
 
-/// What `Content-Encoding` says of a body.
+/// The codings that a `Content-Encoding` field names.
 enum ContentCodings: Sendable, Hashable {
-    /// The bytes are those of the representation.
+    /// No coding: the bytes are the representation.
     case identity
     /// The codings, in the order in which they were applied.
     case known([ContentCoding])
@@ -66,14 +66,14 @@ protocol ContentCodec: AnyObject {
     func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodecProgress?
 }
 
-/// What a codec has done.
+/// The progress of a codec.
 struct CodecProgress {
     let taken: Int
     let written: Int
 }
 
 extension ContentCoding {
-    /// What undoes the coding, or `nil` when there is no memory.
+    /// Returns a codec that undoes the coding, or `nil` without memory.
     func makeCodec() -> (any ContentCodec)? {
         switch self {
         case .gzip: InflateCodec(.gzip)

@@ -30,7 +30,9 @@ final class ContentDecoder {
         }
     }
 
-    /// As many as there are where a server codes what was coded before it; each may have a window of 16 MiB.
+    /// The most codings: a server may code a body twice.
+    ///
+    /// Each may have a window of 16 MiB.
     private static let maximumCount = 2
 
     /// In the order in which they are undone.
@@ -44,7 +46,7 @@ final class ContentDecoder {
     ///
     /// - Parameters:
     ///   - codings: The codings, in the order in which they were applied.
-    ///   - limit: The bytes that the body may have. What is coded inside of another coding may have hardly more.
+    ///   - limit: The most bytes of the body. A coding inside another one may have hardly more.
     /// - Throws: ``Failure`` for too many codings, and without memory.
     init(_ codings: [ContentCoding], limit: Int) throws(Failure) {
         guard codings.count <= Self.maximumCount else { throw .corrupt }
@@ -65,13 +67,14 @@ final class ContentDecoder {
     /// The bytes of memory that the codings take now.
     var heldByteCount: Int { self.stages.reduce(0) { $0 + Stage.capacity + $1.codec.heldByteCount } }
 
-    /// Decodes a chunk and hands over what it gives, piece by piece.
+    /// Decodes a chunk and hands over the result, piece by piece.
     ///
     /// - Parameters:
-    ///   - chunk: The bytes as they came.
-    ///   - mayGoOn: Is told of bytes that one coding gave and another takes, which may give nothing; false is a pause.
-    ///   - take: Takes a piece of what was coded.
-    /// - Returns: What `take` said last. After a pause the same bytes must be given again.
+    ///   - chunk: The received bytes.
+    ///   - mayGoOn: Receives the number of bytes between two codings, which may produce nothing; returns false to
+    ///     pause.
+    ///   - take: Takes a decoded piece.
+    /// - Returns: The last result of `take`. After a pause the caller must pass the same bytes again.
     /// - Throws: ``Failure``.
     func decode(
         _ chunk: UnsafeRawBufferPointer,
@@ -93,7 +96,7 @@ final class ContentDecoder {
         }
     }
 
-    /// What came of an attempt to have bytes ready.
+    /// The result of an attempt to fill a buffer.
     private enum Filling {
         case ready
         /// It takes more of the body.

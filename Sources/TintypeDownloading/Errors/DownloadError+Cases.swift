@@ -50,7 +50,7 @@ extension DownloadError {
         )
     }
 
-    /// What may be secret is not shown.
+    /// Does not show the value, which may be secret.
     static func notSendable(_ what: String) -> DownloadError {
         DownloadError(
             code: .invalidHeader,

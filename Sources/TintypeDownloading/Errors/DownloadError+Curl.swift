@@ -1,11 +1,11 @@
 import CTintypeCurl
 import TintypeHTTP
 
-/// What libcurl reported about a transfer that failed.
+/// The report of libcurl about a failed transfer.
 public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The `CURLcode`.
     public let code: Int
-    /// What libcurl says the code means, with its details where it gave any.
+    /// libcurl's text for the code, with details if it has any.
     public let message: String
 
     init(code: CURLcode, details: String) {
@@ -18,7 +18,7 @@ public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension DownloadError {
-    /// What a transfer's `CURLcode` means for the caller.
+    /// Returns the error for the `CURLcode` of a transfer.
     static func transferFailed(_ code: CURLcode, details: String, of response: ResponseState) -> DownloadError {
         let address = response.address
         let underlyingError = CurlError(code: code, details: details)

@@ -3,7 +3,7 @@ import CTintypeShims
 import Glibc
 import TintypeConcurrency
 
-// The errors of a process that has too little of something. None is the origin's fault.
+// The errors of a process that lacks a resource. The origin is not at fault.
 
 extension DownloadError {
     /// The descriptors that a connection takes at least: a pair for the look-up of the name, the socket, the file of
@@ -65,9 +65,10 @@ extension DownloadError {
         }
     }
 
-    /// What the process lacked when libcurl failed with `code`, or `nil` where it lacked nothing.
+    /// Returns the error for the resource that the process lacked when libcurl failed with `code`; `nil` if it lacked
+    /// nothing.
     ///
-    /// libcurl says of a socket, a file or a thread that was refused only what it wanted it for.
+    /// If the system refuses a socket, a file or a thread, libcurl reports only its purpose.
     static func shortage(
         _ code: CURLcode,
         details: String,
@@ -86,7 +87,7 @@ extension DownloadError {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_FAILED_INIT,
             CURLE_OUT_OF_MEMORY, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE,
             CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_INITFAILED:
-            // What libcurl opened on the way is closed again by now.
+            // By now libcurl has closed what it had opened.
             guard cshims_has_descriptors(Self.neededDescriptors) != 0 else {
                 return .tooManyOpenFiles(at: address, underlyingError: cause)
             }

@@ -96,7 +96,8 @@ actor FileReader {
         // file that took another one's place as well.
         let (modified, changed) = (status.st_mtim, status.st_ctim)
         let times = "\(modified.tv_sec).\(modified.tv_nsec)-\(changed.tv_sec).\(changed.tv_nsec)"
-        // No file system counts times in more than two seconds. A tag from before that time is none of those that come.
+        // No file system counts times in steps of more than two seconds. Later tags differ from a tag that is older
+        // than that.
         let isSettled = Date().timeIntervalSince1970 - Double(changed.tv_sec) > 3
         return (descriptor, Int(status.st_size), "\"\(status.st_size)-\(times)\(isSettled ? "" : "-new")\"", isSettled)
     }

@@ -4,12 +4,12 @@ import TintypeConcurrency
 
 /// A serial executor that is also the event loop of one transfer engine.
 ///
-/// Its thread runs jobs and moves transfers in turn, and between them sleeps in the wait of
-/// the multi handle, so that sockets and jobs end the same sleep. The thread starts with
-/// ``start()`` or the first job, and keeps the loop alive until ``stop()``.
+/// Its thread runs jobs and moves transfers in turn. In between it sleeps in the wait of the multi handle, which both
+/// sockets and jobs end. The thread starts with ``start()`` or the first job, and keeps the loop alive until
+/// ``stop()``.
 ///
-/// A job can't be refused. Where the system refuses the thread or what it needs, jobs run one after the other on
-/// the cooperative pool; there is no transfer then, since each is preceded by ``start()``.
+/// A job cannot be refused. If the system refuses the thread or its resources, jobs run one after the other on the
+/// cooperative pool. No transfer exists then, because ``start()`` precedes each of them.
 final class CurlLoop: SerialExecutor {
     private static let threadName = "tintype-curl"
     private static let batchesBeforeSockets = 8
@@ -113,7 +113,7 @@ final class CurlLoop: SerialExecutor {
 }
 
 extension CurlLoop: JobThread {
-    /// Neither libcurl nor the new thread calls anything of the queue before this returns.
+    /// Neither libcurl nor the new thread calls the queue before this function returns.
     func startThread() throws(LoopStartError) {
         if !self.engine.isOpen { try self.engine.open() }
         do throws(ThreadError) {
@@ -138,7 +138,7 @@ enum LoopStartError: Error {
     /// The system refuses the thread.
     case thread(ThreadError)
 
-    /// What the refusal of a descriptor with this `errno` means.
+    /// Returns the error for a descriptor that the system refused with this `errno`.
     init(refused code: CInt) {
         self = code == EMFILE || code == ENFILE ? .tooManyOpenFiles : .outOfMemory
     }

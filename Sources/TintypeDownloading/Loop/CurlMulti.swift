@@ -15,7 +15,7 @@ final class CurlMulti {
     ///
     /// A load waits for three or four turns, so a short turn keeps its latency low beside transfers that flood.
     static let turn = Duration.microseconds(250)
-    /// The bytes that those which have more than a share may take together in one turn of the loop.
+    /// The most bytes that the transfers above their share may take together in one turn of the loop.
     static let turnBytes = 64 << 10
     private static let leastShare = 32 << 10
     /// The bytes of bodies that failed which are given back to the system in one turn.
@@ -136,7 +136,7 @@ final class CurlMulti {
 
     /// Begins a turn of the loop.
     ///
-    /// - Returns: How many of those that rest may go on in it.
+    /// - Returns: The number of resting transfers that may continue in it.
     func beginTurn() -> Int {
         self.turnCount.pointee &+= 1
         BlockPool.shared.unmap(atMost: Self.unmappedBytes)
@@ -150,7 +150,7 @@ final class CurlMulti {
         self.resting.isEmpty ? nil : self.resting.removeFirst()
     }
 
-    /// Forgets those that rest.
+    /// Forgets the resting transfers.
     func dropResting() {
         self.resting = []
     }

@@ -7,7 +7,7 @@ import Glibc
 struct SocketNames {
     private var byLocalPort: [Int: [CInt]] = [:]
     private var localPorts: [CInt: Int] = [:]
-    /// Those that were not asked for their port yet: they have it once they connect.
+    /// The sockets without a known port: they get it when they connect.
     private var unnamed: [CInt] = []
 
     mutating func didOpen(_ descriptor: CInt) {
@@ -49,7 +49,7 @@ struct SocketNames {
     private mutating func nameAll() {
         self.unnamed.removeAll { descriptor in
             let port = Endpoint(of: descriptor, getsockname)?.port
-            // Those of others in between are not connected yet.
+            // Other sockets in between are not connected yet.
             if port == 0 { return false }
             self.byLocalPort[port ?? 0, default: []].append(descriptor)
             self.localPorts[descriptor] = port ?? 0

@@ -1,19 +1,20 @@
 import CTintypeShims
 import Glibc
 
-/// The sockets that libcurl wants to hear of, in one epoll set.
+/// The sockets that libcurl watches, in one epoll set.
 ///
-/// A wait costs by the sockets that are ready, not by those that are open. What libcurl wants is compared
-/// with what the kernel knows only before a wait: on a connection that is used again and again the two are
-/// mostly the same, and the kernel need not be told anything.
+/// A wait costs time for each ready socket, not for each open one. The set compares libcurl's wishes with the state of
+/// the kernel only before a wait: on a reused connection the two are mostly equal, and the kernel needs no call.
 ///
 /// Not sendable, except for ``wakeup``: only the loop's thread touches it.
 final class SocketPoll {
-    /// What ends a wait; safe from any thread, and for longer than the wait may go on.
+    /// Ends a wait.
+    ///
+    /// Safe from any thread, and longer than the wait may last.
     final class Wakeup: Sendable {
         let descriptor: CInt
 
-        /// - Throws: ``LoopStartError`` where the system refuses a descriptor.
+        /// - Throws: ``LoopStartError`` if the system refuses a descriptor.
         init() throws(LoopStartError) {
             self.descriptor = cshims_eventfd()
             if self.descriptor < 0 { throw LoopStartError(refused: errno) }
@@ -37,7 +38,7 @@ final class SocketPoll {
     }
 
     private struct Socket {
-        /// What libcurl wants, and what the kernel knows.
+        /// The events that libcurl wants.
         var wanted: CInt = 0
         var registered: CInt = 0
         /// Whether libcurl tells of its closing.
@@ -53,7 +54,7 @@ final class SocketPoll {
         var sharerCount = 0
         /// The bytes that may have been read: what its transfers were given, and as much again, and some.
         var allowedBytes = 0
-        /// What a turn of it costs, in nanoseconds: a mean in which the latest counts half.
+        /// The cost of a turn in nanoseconds: a mean in which the latest turn counts half.
         var cost = 0
         /// The frames of the connection, if it speaks HTTP/2.
         var frames: ConnectionFrames?
@@ -64,7 +65,7 @@ final class SocketPoll {
 
     /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
     private static let frameAllowance = 512 << 10
-    /// What may be on its way of a body that is not wanted any more: a stream's window in libcurl.
+    /// The most bytes that may still arrive of a body that no caller wants: a stream's window in libcurl.
     private static let brokenAllowance = 32 << 20
 
     private let epoll: CInt
@@ -98,7 +99,7 @@ final class SocketPoll {
         if self.epoll >= 0 { close(self.epoll) }
     }
 
-    // MARK: What libcurl says
+    // MARK: Orders of libcurl
 
     /// Waits for `events` of a socket from now on; 0 is for nothing.
     func want(_ events: CInt, of descriptor: CInt) {
@@ -128,12 +129,12 @@ final class SocketPoll {
 
     // MARK: Connections of one transfer at a time
 
-    /// Lets a transfer have a connection for itself, unless something came over it that was not asked for.
+    /// Gives a transfer a connection for itself, unless unrequested bytes have come over it.
     ///
-    /// What came would pass for the answer; libcurl 7.88 looks at most for the end of the connection. Over a new one
-    /// nothing can have come for another request.
+    /// These bytes would pass for the answer; libcurl 7.88 only looks for the end of the connection. A new connection
+    /// cannot have bytes for another request.
     ///
-    /// - Returns: The socket; -1 where several may be meant, none of which has anything; `nil` to use another.
+    /// - Returns: The socket; -1 if several sockets may be meant and none has bytes; `nil` to use another connection.
     func claim(
         localPort: Int,
         remotePort: Int,
@@ -158,7 +159,7 @@ final class SocketPoll {
 
     // MARK: Connections of many transfers
 
-    /// Lets a transfer share a connection; returns its socket, or -1 where that is not known.
+    /// Lets a transfer share a connection; returns its socket, or -1 if it is not known.
     func share(localPort: Int, remotePort: Int, remoteAddress: UnsafePointer<CChar>?, isNew: Bool) -> CInt {
         let candidates = self.names.descriptors(
             localPort: localPort,
@@ -249,7 +250,7 @@ final class SocketPoll {
     /// Makes an idle connection one that libcurl takes for dead when it looks for one to use.
     private func retire(_ descriptor: CInt) {
         shutdown(descriptor, CInt(SHUT_RDWR))
-        // libcurl sees the end only where nothing stands before it. More than this is left to be seen at the claim.
+        // libcurl sees the end only if no bytes stand before it. The claim sees larger surplus.
         _ = recv(descriptor, nil, 1 << 20, CInt(MSG_TRUNC | MSG_DONTWAIT))
     }
 
@@ -324,7 +325,7 @@ final class SocketPoll {
         }
     }
 
-    /// Tells the kernel what is wanted of a socket; false where it has no memory for that.
+    /// Registers the wanted events of a socket with the kernel; returns false if the kernel has no memory for them.
     @discardableResult
     private func apply(_ index: Int) -> Bool {
         guard self.sockets[index].wanted != self.sockets[index].registered else { return true }

@@ -7,9 +7,8 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads CIDR notation (RFC 4632), or a single address.
     ///
-    /// It is `nil` where the text is neither, and where bits behind the prefix are set: `10.1.0.0/8` is
-    /// more likely a mistake than 16 million addresses. A range of IPv4-mapped addresses is read as the
-    /// IPv4 addresses that they are.
+    /// Returns `nil` if the text is neither, or if bits behind the prefix are set: `10.1.0.0/8` is more likely a
+    /// mistake than 16 million addresses. A range of IPv4-mapped addresses becomes the range of IPv4 addresses.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first.flatMap({ IPAddress(String($0)) }) else { return nil }
@@ -61,7 +60,7 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
         return self.first.value & rest == 0 && self.last.value & rest == rest ? length : nil
     }
 
-    /// CIDR notation; the first and the last address where there is none for it.
+    /// CIDR notation; the first and the last address if the range has no such notation.
     public var description: String {
         self.prefixLength.map { "\(self.first)/\($0)" } ?? "\(self.first) to \(self.last)"
     }

@@ -1,6 +1,6 @@
 /// IP addresses that are allowed or denied for one reason, with a name for messages.
 public struct AddressSet: Sendable, Hashable {
-    /// What an address in it is, such as `loopback`; messages say "a loopback address".
+    /// The kind of the addresses in the set, such as `loopback`; messages say "a loopback address".
     public let name: String
     /// The addresses in it.
     public let ranges: [AddressRange]
@@ -11,7 +11,7 @@ public struct AddressSet: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// The range that has `address`, or `nil` where none does.
+    /// Returns the range that contains `address`, or `nil`.
     public func range(of address: IPAddress) -> AddressRange? {
         self.ranges.first { $0.contains(address) }
     }
@@ -106,10 +106,10 @@ extension AddressSet {
         ]
     )
 
-    /// What is not assigned, or assigned to protocols: all that is neither global unicast nor in another set.
+    /// The addresses that are not assigned, or are assigned to protocols: neither global unicast nor in another set.
     ///
-    /// Of IPv6 that is all outside of `2000::/3`, but `64:ff9b::/96`, whose addresses are judged by the
-    /// IPv4 address in them.
+    /// In IPv6 these are all addresses outside of `2000::/3`, except for `64:ff9b::/96`, whose addresses are judged by
+    /// the IPv4 address in them.
     public static let reserved = AddressSet(
         name: "reserved",
         ranges: [

@@ -2,7 +2,7 @@ import CTintypeCurl
 import CTintypeShims
 import Glibc
 
-/// What became of the addresses that libcurl wanted to connect to for one request.
+/// The addresses that libcurl wanted to connect to for one request, and the results.
 struct ConnectionRecord {
     /// Whether connections lead to a proxy that the program chose, so that their address says nothing about the host.
     private let leadsToProxy: Bool
@@ -10,16 +10,16 @@ struct ConnectionRecord {
     private var hasAllowedAddress = false
     /// The `errno` with which the system refused a socket.
     var socketRefusal: CInt?
-    /// The status of a proxy's answer to the last CONNECT; 0 if there was none.
+    /// The status of a proxy's answer to the last CONNECT; 0 without an answer.
     var tunnelStatus = 0
 
     init(leadsToProxy: Bool = false) {
         self.leadsToProxy = leadsToProxy
     }
 
-    /// Why no connection was made, where the policy alone is the reason.
+    /// The reason why no connection was made, if the policy alone is the reason.
     ///
-    /// A host may have several addresses: one that is denied matters only where there is no other.
+    /// A host may have several addresses. A denied one matters only if the policy allows no other.
     var denial: AddressDenial? { self.hasAllowedAddress ? nil : self.firstDenial }
 
     /// Whether `policy` lets a socket be connected to the address for a request to `target`.

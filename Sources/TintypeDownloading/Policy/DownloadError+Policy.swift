@@ -1,4 +1,4 @@
-// What a policy refuses: which rule it was, then what to change if it is meant to be allowed.
+// The errors of a policy: they name the rule, and the change that would allow the request.
 
 extension DownloadError {
     /// Whether the network policy is the reason.

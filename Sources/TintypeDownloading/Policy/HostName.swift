@@ -2,9 +2,9 @@ import Glibc
 
 /// Brings the names of hosts into one spelling.
 enum HostName {
-    /// The address that a host stands for by itself, without a look-up, or `nil` where it is a name.
+    /// Returns the address that a host stands for without a look-up, or `nil` if it is a name.
     ///
-    /// `host` is without brackets. What the system's look-up takes for an address is one, too: `0x7f.1` is 127.0.0.1.
+    /// `host` is without brackets. Every notation of the system's look-up counts: `0x7f.1` is 127.0.0.1.
     static func address(_ host: String) -> IPAddress? {
         if let address = IPAddress(host) { return address }
         var address = in_addr()

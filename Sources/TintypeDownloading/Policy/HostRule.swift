@@ -12,9 +12,10 @@ public struct HostRule: Sendable, Hashable, CustomStringConvertible {
         self.init(name, includesSubdomains: false)
     }
 
-    /// The host `name` and every host whose name ends with a dot and `name`, or `nil` where it is no name.
+    /// Creates a rule for the host `name` and every host whose name ends with a dot and `name`; `nil` if it is not a
+    /// name.
     ///
-    /// `example.org` has `example.org` and `a.b.example.org` in it, and not `badexample.org`.
+    /// `example.org` contains `example.org` and `a.b.example.org`, but not `badexample.org`.
     public init?(domain name: String) {
         guard IPAddress(name) == nil else { return nil }
         self.init(name, includesSubdomains: true)

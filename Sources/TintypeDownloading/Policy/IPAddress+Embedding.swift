@@ -6,18 +6,19 @@ extension IPAddress {
     private static let wellKnownTranslation = AddressRange(address: 0x64_FF9B << 96, prefixLength: 96)
     private static let localTranslation = AddressRange(address: 0x64_FF9B_0001 << 80, prefixLength: 48)
 
-    /// The IPv4 address where this is an IPv4-mapped one, `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2), else the address itself.
+    /// The IPv4 address in an IPv4-mapped one, `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2); otherwise the address itself.
     ///
-    /// Linux connects to a mapped address by IPv4, so that the two are one.
+    /// Linux connects to a mapped address by IPv4, so both are the same destination.
     var unmapped: IPAddress {
         guard self.family == .v6, self.value >> 32 == Self.mapped >> 32 else { return self }
         return Self.ipv4(self.value)
     }
 
-    /// The other addresses that packets to this one may end at.
+    /// Returns the other addresses at which packets to this one may end.
     ///
-    /// For an IPv6 address that is the IPv4 address in it; where the form does not tell which bits that is, all
-    /// that it may be are given. `translationPrefixes` are the NAT64 prefixes of the network beside the registered ones.
+    /// For an IPv6 address that is the IPv4 address in it. If the form does not tell which bits hold it, the result
+    /// contains all possible ones. `translationPrefixes` are the NAT64 prefixes of the network in addition to the
+    /// registered ones.
     func destinations(translationPrefixes: [AddressRange]) -> [IPAddress] {
         // Linux connects to this machine for `0.0.0.0` and `::`.
         if self.unmapped == Self.ipv4(0) { return [Self.ipv4(0x7F00_0001)] }
@@ -37,10 +38,10 @@ extension IPAddress {
         return addresses
     }
 
-    /// Those of the forms that the first bits tell.
+    /// The embedded addresses of the forms that the first bits identify.
     private var transitionAddresses: [IPAddress] {
         let low = Self.ipv4(self.value)
-        // IPv4-compatible (RFC 4291, 2.5.5.1), of which `::` and `::1` are none.
+        // IPv4-compatible (RFC 4291, 2.5.5.1), except for `::` and `::1`.
         if self.value >> 32 == 0 { return self.value > 1 ? [low] : [] }
         // IPv4-translated (RFC 2765, 2.1), `::ffff:0:a.b.c.d`.
         if self.value >> 32 == 0xFFFF_0000 { return [low] }

@@ -41,7 +41,7 @@ public struct IPAddress: Sendable, Hashable, Comparable, CustomStringConvertible
         self.init(ipv6)
     }
 
-    /// Reads the address of a socket address, or returns `nil` where it is of another family.
+    /// Reads the address of a socket address; returns `nil` for another family.
     init?(_ address: UnsafePointer<sockaddr>, length: Int) {
         let bytes = UnsafeRawPointer(address)
         switch CInt(address.pointee.sa_family) {

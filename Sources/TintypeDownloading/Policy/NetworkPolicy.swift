@@ -54,12 +54,14 @@ public struct NetworkPolicy: Sendable, Hashable {
 
     /// A place that is allowed although the lists of a policy deny it.
     ///
-    /// All of its parts must fit a request together, so that it opens nothing else: `http` to `assets.internal` on the
-    /// port 9000, where that name leads into `10.0.0.0/8`, is not `https` there, not another port, and not another
-    /// name that leads to the same address.
+    /// All of its parts must match a request together, so it opens nothing else. An exception for `http` to
+    /// `assets.internal` on port 9000 within `10.0.0.0/8` allows neither `https`, nor another port, nor another name
+    /// with the same address.
     ///
-    ///     var policy = NetworkPolicy.publicInternet
-    ///     policy.exceptions = [.init(schemes: [.http], host: assets, ports: [9000], addresses: [inside])]
+    /// ```swift
+    /// var policy = NetworkPolicy.publicInternet
+    /// policy.exceptions = [.init(schemes: [.http], host: assets, ports: [9000], addresses: [inside])]
+    /// ```
     public struct Exception: Sendable, Hashable {
         /// The schemes of its URLs: `http`, `https` or both, because the others have no host.
         public var schemes: Set<Scheme>

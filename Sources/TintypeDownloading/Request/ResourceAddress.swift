@@ -15,7 +15,7 @@ struct ResourceAddress: Sendable {
     let scheme: Scheme
     /// Scheme, host and port of an HTTP URL, in one spelling: equal for URLs of one origin.
     let origin: String
-    /// The host, and the port where the URL gives one.
+    /// The host, and the port if the URL states one.
     let host: String
     /// The part after the scheme's colon.
     var resource: Substring { self.text[self.resourceStart...] }

@@ -2,12 +2,12 @@ import CTintypeShims
 import FoundationEssentials
 import Glibc
 
-/// A block of memory for a body: from `malloc` where it is small, from the pool, or mapped where it is large.
+/// A block of memory for a body: small ones from `malloc`, others from the pool, large ones mapped.
 ///
-/// Mapped memory costs nothing before it is touched, and grows without a copy. Of very large bodies all but the first
-/// part lies on huge pages where the system grants them: filling 200 MiB takes a hundred page faults instead of fifty
-/// thousand. The first part does not, or one byte of a body would cost a huge page. Neither do bodies that are not so
-/// large: one fault on a huge page may take milliseconds on a virtual machine, in which all transfers stand still.
+/// Mapped memory costs nothing before it is touched, and grows without a copy. Very large bodies lie on huge pages,
+/// except for their first part, if the system grants them: filling 200 MiB takes a hundred page faults instead of fifty
+/// thousand. On the first part, one byte of a body would cost a huge page. Smaller bodies have no huge pages either,
+/// because one fault may take milliseconds on a virtual machine, in which all transfers stand still.
 struct BodyBlock {
     private enum Origin {
         case heap
@@ -25,7 +25,7 @@ struct BodyBlock {
     let capacity: Int
     private let origin: Origin
 
-    /// The same bytes in a block of at least `capacity`, or `nil` where there is no memory; the old block then stays.
+    /// Returns the same bytes in a block of at least `capacity`; `nil` without memory, and the old block stays.
     static func grown(_ old: BodyBlock?, count: Int, to capacity: Int) -> BodyBlock? {
         // A body must leave memory for all that can't be refused.
         if capacity > Self.smallSize, cshims_has_room(capacity) == 0 { return nil }

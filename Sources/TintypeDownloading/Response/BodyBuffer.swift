@@ -39,9 +39,9 @@ struct BodyBuffer: ~Copyable {
         self.declared = min(declared, self.limit)
     }
 
-    /// The bytes of memory that the body takes with `additional` bytes more.
+    /// Returns the memory that the body takes with `additional` more bytes.
     ///
-    /// Of a mapped block, that is what has been touched; of any other, all of it.
+    /// A mapped block counts as far as it was touched, any other block in full.
     borrowing func heldByteCount(adding additional: Int = 0) -> Int {
         let needed = self.count + additional
         guard needed > 0 || self.block != nil else { return 0 }
@@ -98,7 +98,7 @@ struct BodyBuffer: ~Copyable {
     private mutating func makeRoom(for additional: Int) -> Bool {
         let needed = self.count + additional
         guard needed > self.capacity else { return true }
-        // Where there is no memory for what was declared, there may be for what is here.
+        // If the declared size does not fit into memory, the received bytes may.
         return self.grow(to: self.capacity(for: needed))
             || self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity))
             || self.grow(to: needed)

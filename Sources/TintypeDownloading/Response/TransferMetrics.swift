@@ -1,10 +1,10 @@
 import CTintypeCurl
 public import TintypeHTTP
 
-/// What a transfer took.
+/// The durations and counts of a transfer.
 ///
-/// Redirects and retries count in: each duration is the sum over the requests that were made. The time
-/// in which a transfer waited for its turn does not.
+/// Each duration is the sum over all requests, including redirects and retries. The time in which a transfer waited for
+/// its turn does not count.
 public struct TransferMetrics: Sendable, Hashable {
     /// Finding the address of the host; zero on a connection that was open already.
     public internal(set) var nameLookup: Duration = .zero
@@ -29,7 +29,7 @@ public struct TransferMetrics: Sendable, Hashable {
     public internal(set) var retryCount = 0
     /// The bytes of the body that an earlier try or process had received, and that were not asked for again.
     public internal(set) var resumedBytes: Int64 = 0
-    /// The address and port that the last request went to, such as `192.0.2.7:443`; a proxy's where one was used.
+    /// The address and port of the last request, such as `192.0.2.7:443`; the proxy's if one was used.
     public internal(set) var remoteAddress: String?
 
     init() {}

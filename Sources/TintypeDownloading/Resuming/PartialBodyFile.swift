@@ -4,7 +4,7 @@ import TintypeHTTP
 
 /// The first bytes of a body, and what is needed to ask for the others.
 struct PartialBody: Sendable, Equatable {
-    /// Where they came from, after redirects; see ``PartialBodyKey/source(_:)``.
+    /// The address of the bytes after redirects; see ``PartialBodyKey/source(_:)``.
     let source: [UInt8]
     /// The strong validator of the version that the bytes are of.
     let validator: String
@@ -13,7 +13,7 @@ struct PartialBody: Sendable, Equatable {
     /// The fields of the response that they came with, as far as they are about the whole.
     let headers: HeaderFields
     let bytes: Data
-    /// What counts the bytes, until they are on disk.
+    /// Counts the bytes until they are on disk.
     var claim: ByteClaim?
 
     static func == (left: PartialBody, right: PartialBody) -> Bool {
@@ -25,7 +25,7 @@ struct PartialBody: Sendable, Equatable {
 /// How the first bytes of a body lie in a file: a mark, a checksum, then all that it is about.
 enum PartialBodyFile {
     private static let mark = Array("TTPART2\n".utf8)
-    /// What files of other versions begin with as well.
+    /// The start of the files of all versions.
     static let family = Array("TTPART".utf8)
     private static let headerCount = Self.mark.count + PartialBodyKey.byteCount
 
@@ -43,7 +43,7 @@ enum PartialBodyFile {
         return Data(Self.mark) + Data(PartialBodyKey.digest(content)) + content
     }
 
-    /// What `file` holds, or `nil` where it is damaged, of another version, or about another request.
+    /// Reads `file`; returns `nil` if it is damaged, of another version, or about another request.
     static func decode(_ file: Data, key: PartialBodyKey) -> PartialBody? {
         guard file.starts(with: Self.mark), file.count > Self.headerCount else { return nil }
         let checksum = file.dropFirst(Self.mark.count).prefix(PartialBodyKey.byteCount)

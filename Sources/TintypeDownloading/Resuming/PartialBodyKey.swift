@@ -37,9 +37,9 @@ struct PartialBodyKey: Sendable, Hashable {
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    /// Where a body comes from: a digest of the address that the last redirect led to, without its fragment.
+    /// Returns the source of a body: a digest of the address after the last redirect, without its fragment.
     ///
-    /// The query of such an address may be a secret, which is not to be read on disk.
+    /// The query of such an address may be a secret, which must not be readable on disk.
     static func source(_ address: ResourceAddress) -> [UInt8] {
         self.digest(Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }))
     }

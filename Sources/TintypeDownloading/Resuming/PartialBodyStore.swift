@@ -7,7 +7,7 @@ import TintypeConcurrency
 /// found damaged and removed. Blocking work runs on a thread of its own.
 actor PartialBodyStore {
     private struct State {
-        /// The bodies that are not written yet, and `nil` for those whose files are not removed yet.
+        /// The bodies whose files are not written yet; `nil` stands for a file that is not removed yet.
         var pending: [PartialBodyKey: PartialBody?] = [:]
         var isWriting = false
         /// The names of the files, or `nil` before the folder was read.
@@ -30,7 +30,7 @@ actor PartialBodyStore {
         self.executor.shutdown()
     }
 
-    /// Whether it is worth looking for a body: false means that there is none.
+    /// Returns false if the store certainly has no body for `key`.
     nonisolated func mayHave(_ key: PartialBodyKey) -> Bool {
         self.state.withLock { $0.pending[key].map { $0 != nil } ?? $0.names?.contains(key.name) ?? true }
     }

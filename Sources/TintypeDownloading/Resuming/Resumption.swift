@@ -42,8 +42,8 @@ struct Resumption {
     ///   - response: The answer.
     ///   - isIdentity: Whether its body has no codings.
     ///   - isAsked: Whether the request asked for the rest.
-    ///   - count: The bytes that are here.
-    /// - Returns: What the answer brings.
+    ///   - count: The number of bytes that are already here.
+    /// - Returns: The use of the answer.
     func answer(of response: ResponseState, isIdentity: Bool, isAsked: Bool, count: Int) -> Answer {
         // The request had no condition that it could answer.
         if response.status == 304, isAsked { return .useless }
@@ -54,13 +54,14 @@ struct Resumption {
         return .rest(self.completed(by: response.headers))
     }
 
-    /// Whether an error may only be the answer to a request for the rest: then the bytes that are here must not stand in
-    /// the way of the whole, for this load and each that follows.
+    /// Returns whether an error may only be the answer to a request for the rest.
+    ///
+    /// The bytes that are here must not prevent this load and later ones from getting the whole.
     ///
     /// - Parameters:
     ///   - error: The error of a request that asked for the rest.
-    ///   - hasGrown: Whether bytes have been added to those that were here.
-    /// - Returns: Whether everything must be asked for.
+    ///   - hasGrown: Whether the request has added bytes.
+    /// - Returns: Whether the next request must ask for the whole body.
     static func isRefused(by error: DownloadError, hasGrown: Bool) -> Bool {
         switch error.code {
         case .invalidResponse, .emptyBody, .bodyTooLarge, .unacceptableContentType: true

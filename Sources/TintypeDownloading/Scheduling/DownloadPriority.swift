@@ -1,14 +1,14 @@
-/// How urgent a download is: of those that wait for their turn, the most urgent starts first.
+/// The urgency of a download: among the waiting downloads, the most urgent starts first.
 ///
-/// A transfer that several callers share is as urgent as the most urgent of them.
+/// A transfer that several callers share is as urgent as its most urgent caller.
 public enum DownloadPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// After everything else.
     case veryLow
-    /// What may be needed later, such as what a prefetch brings.
+    /// Images that may be needed later, such as prefetched ones.
     case low
     /// The default.
     case normal
-    /// What a user waits for.
+    /// Images that a user waits for.
     case high
     /// Before everything else.
     case veryHigh

@@ -30,7 +30,7 @@ struct TokenBucket {
     /// Takes a token, or returns when the next one is there.
     mutating func take(now: LoopInstant) -> LoopInstant? {
         self.refill(now)
-        // What rounding takes away must not cost another wait.
+        // A rounding error must not cost another wait.
         guard self.tokens < 1 - 1e-9 else {
             self.tokens -= 1
             return nil

@@ -1,8 +1,8 @@
 /// The owner of an origin, as far as its name tells.
 ///
-/// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing: all of them together
-/// count as one. Where a domain begins is guessed, without the list of public suffixes: owners that are taken for one
-/// only have to share, among themselves, the places that are not kept for others.
+/// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing, so all of them count as
+/// one. The start of a domain is a guess without the list of public suffixes. Owners that are mistaken for one share
+/// the places that are not reserved for others.
 enum Site {
     /// The site of an origin as ``ResourceAddress/origin`` has it.
     static func name(ofOrigin origin: String) -> String {
@@ -26,7 +26,7 @@ enum Site {
         return "\(IPAddress(ipv6: (address.value >> 64) << 64))/64"
     }
 
-    /// The last two labels, or three where the last but one is as short as `co` and `com` before a country are.
+    /// Returns the last two labels, or three if the last but one is short, as `co` and `com` before a country are.
     private static func domain(of host: Substring) -> String {
         let labels = host.split(separator: ".")
         guard labels.count > 2 else { return labels.joined(separator: ".") }

@@ -1,4 +1,4 @@
-/// A transfer's place among those that wait: the least starts first.
+/// A transfer's place in the queue: the least starts first.
 struct TransferTicket: Comparable {
     let priority: DownloadPriority
     /// Smaller starts earlier among the equally urgent.
@@ -10,28 +10,28 @@ struct TransferTicket: Comparable {
     }
 }
 
-/// Which transfer may start next.
+/// Chooses the transfer that may start next.
 ///
-/// The most urgent starts first, and of equally urgent ones the first or the last that came, as long as fewer
-/// than `maximumActive` run and the origin has room and a token. One whose origin has none waits aside and
-/// holds up no other. A transfer that comes back, after a redirect or for another try, keeps its place.
+/// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
+/// A transfer starts if fewer than `maximumActive` run, and its origin has room and a token. A transfer whose origin
+/// has neither waits aside and does not hold up others. A transfer that comes back after a redirect or for another try
+/// keeps its place.
 ///
-/// No site can hold all places. The last ones are kept for origins that have none, the very last for sites that have
-/// none, and transfers that bring next to nothing go on beside the places, up to as many again.
+/// No site can have all places. The last places are reserved for origins without any, and the very last for sites
+/// without any. Transfers that bring next to nothing run in addition to the places, up to as many again.
 ///
-/// libcurl can count connections per host itself, but keeps all that wait in one list, where one host that
-/// hangs holds up the others (seen in 7.88), and a transfer that waits there is hard to tell from one that
-/// stalls.
+/// libcurl can count connections per host itself, but has one list of waiting transfers, in which one host that hangs
+/// holds up the others (seen in 7.88). A transfer that waits there looks like one that stalls.
 ///
-/// Origins and sites are objects: as values in a dictionary they would be copied out and in, heaps included, with
-/// each step of a transfer. A copy of the queue would share them.
+/// Origins and sites are objects: as values in a dictionary they would be copied, heaps included, with each step of a
+/// transfer. A copy of the queue would share them.
 struct TransferQueue {
     private final class Origin {
         let name: String
         let site: SiteState
         var limit: Int
         var active = 0
-        /// Those that wait, and tickets that are no longer valid.
+        /// The waiting tickets, and tickets that are no longer valid.
         var tickets = Heap<TransferTicket>()
         var bucket: TokenBucket?
         /// No token before then.
@@ -84,7 +84,7 @@ struct TransferQueue {
     private var laggingCount = 0
     private var sites: [String: SiteState] = [:]
     private var knownSites: [String: String] = [:]
-    /// The best of origins that may not have a place that is kept for others: those that have none, and the others.
+    /// The best candidates of origins that may not use a reserved place.
     private var asideWithoutPlace = Heap<Candidate>()
     private var asideWithPlace = Heap<Candidate>()
     private var origins: [String: Origin] = [:]
@@ -110,7 +110,7 @@ struct TransferQueue {
     /// The number of transfers that wait.
     var waitingCount: Int { self.waiting.count }
 
-    /// What is kept, for tests.
+    /// The number of known origins, for tests.
     var originCount: Int { self.origins.count }
     var ticketCount: Int {
         self.origins.values.reduce(self.candidateCount) { $0 + $1.tickets.count }
@@ -123,7 +123,7 @@ struct TransferQueue {
     /// Before this, no origin that ran out of tokens has one.
     var nextTokenTime: LoopInstant? { self.isSuspended ? nil : self.throttled.first?.end }
 
-    // MARK: Those that wait
+    // MARK: Waiting transfers
 
     /// Adds a transfer; ids grow in the order in which transfers were asked for.
     mutating func submit(_ id: UInt64, origin name: String, priority: DownloadPriority = .normal) {
@@ -167,7 +167,7 @@ struct TransferQueue {
         self.compact(origin)
     }
 
-    // MARK: Those that run
+    // MARK: Running transfers
 
     /// The transfer to start now, or `nil`.
     mutating func next(now: LoopInstant) -> UInt64? {
@@ -250,7 +250,7 @@ struct TransferQueue {
         return free > self.keptPlaces / 2 && origin.active == 0
     }
 
-    /// The best of those that may have one of the places that are free.
+    /// Removes and returns the best candidate that may have a free place.
     private mutating func popCandidate() -> Candidate? {
         if self.asideWithPlace.first == nil, self.asideWithoutPlace.first == nil { return self.candidates.popFirst() }
         let free = self.freePlaces
@@ -329,8 +329,8 @@ struct TransferQueue {
         }
     }
 
-    /// Tickets of those that left would otherwise pile up behind an origin that hangs, and candidates of those that
-    /// wait aside each time when their site has no place any more.
+    /// Removes invalid tickets, which would otherwise pile up behind an origin that hangs, and the candidates of
+    /// origins whose site has no place any more.
     private mutating func compact(_ origin: Origin) {
         if origin.tickets.count > origin.waitingCount * 2 + 64 {
             origin.tickets.filter { self.isWaiting($0, for: origin) }

@@ -1,24 +1,24 @@
 import TintypeConcurrency
 
-/// Holds back transfers while the bodies of all together have used up their budget, and decides which go on when.
+/// Holds transfers back while all bodies together exceed their budget, and decides which of them continue.
 ///
-/// A transfer whose bytes do not fit is ``insert(_:)``ed; ``relieve(among:resume:)`` lets it go on. One goes on even
-/// where nothing has come back, unless those that have whole bodies are about to give some back: two bodies that each
-/// need what the other one has would otherwise wait for ever.
+/// A transfer whose bytes do not fit is ``insert(_:)``ed; ``relieve(among:resume:)`` lets it continue. One transfer may
+/// continue although no memory was released, unless whole bodies are about to release some. Otherwise two bodies that
+/// each need the other one's memory would wait for ever.
 ///
-/// Not sendable: only the loop's thread touches it, the budget apart.
+/// Not sendable: only the loop's thread touches it, except for the budget.
 final class BodyBackpressure {
     /// The bytes that a borrower must receive between two looks: one that drips would hold up all others.
     private static let leastProgress = 64 << 10
 
-    /// What the bytes of all bodies count in.
+    /// Counts the bytes of all bodies.
     let budget: ByteBudget
     /// How long bytes may not come back, or a borrower not receive any, until another transfer may exceed the budget.
     private let patience: Duration
     private var waiting: [UInt64: Transfer] = [:]
     /// The one that goes on whatever is used, so that there is always one that ends.
     private var borrower: Transfer?
-    /// What the borrower had received when it was last looked at, and when that was.
+    /// The bytes that the borrower had received at the last check, and the time of that check.
     private var borrowerBytes = 0
     private var borrowerLook = LoopInstant.now
     /// When it must be looked again without any bytes coming back.
@@ -51,12 +51,12 @@ final class BodyBackpressure {
         self.nextReview = .now
     }
 
-    /// Lets transfers go on as far as bytes have come back: the most urgent first, and of equally urgent ones the
+    /// Lets transfers continue as far as memory was released: the most urgent first, and among equally urgent ones the
     /// oldest.
     ///
     /// - Parameters:
-    ///   - running: Those that libcurl works on.
-    ///   - resume: Lets a transfer go on, which may come back to ``insert(_:)`` before this returns.
+    ///   - running: The transfers that libcurl works on.
+    ///   - resume: Lets a transfer continue, which may call ``insert(_:)`` before this returns.
     func relieve<Running: Sequence<Transfer>>(among running: @autoclosure () -> Running, resume: (Transfer) -> Void) {
         guard !self.waiting.isEmpty else {
             self.nextReview = nil
@@ -92,7 +92,7 @@ final class BodyBackpressure {
         }
     }
 
-    /// Lets a transfer go on whose bytes fit; returns false where they do not.
+    /// Lets a transfer continue if its bytes fit; returns false otherwise.
     private func continueWithinBudget(_ transfer: Transfer, _ resume: (Transfer) -> Void) -> Bool {
         guard let wait = transfer.machine.memoryWait, transfer.body.claim.grow(to: wait.wantedByteCount) else {
             return false
@@ -108,7 +108,7 @@ final class BodyBackpressure {
 
     // MARK: Beyond the budget
 
-    /// Takes the permission to exceed the budget back from a borrower that does not use it; false where one does.
+    /// Ends the permission of a borrower that does not use it; returns false if a borrower does.
     private func takeBack(_ now: LoopInstant) -> Bool {
         guard let borrower else { return true }
         if now < self.borrowerLook + self.patience { return false }

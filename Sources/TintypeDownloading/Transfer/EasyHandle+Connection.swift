@@ -72,7 +72,7 @@ extension EasyHandle {
         guard let transfer else { return false }
         var hasPending = false
         if transfer.address.scheme == .https {
-            // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
+            // Frames come at any time, and belong to streams. The state of another TLS library is unknown.
             guard let tls = ccurl_get_openssl(self.easy) else { return true }
             guard ccrypto_speaks_http2(tls) == 0 else {
                 return self.shareConnection(
@@ -170,9 +170,9 @@ extension EasyHandle {
         self.claimedDescriptor = -1
     }
 
-    /// Lets libcurl tell of the bytes that are no body, where they have no limit or may be followed by others.
+    /// Makes libcurl report the bytes outside of the body, if they have no limit or other bytes may follow them.
     ///
-    /// It is not done for all: putting its messages together takes libcurl longer than a small transfer may.
+    /// Not for all transfers: formatting these messages takes libcurl longer than a small transfer may take.
     func watchFraming() {
         guard !self.watchesFraming else { return }
         self.watchesFraming = true
@@ -201,9 +201,10 @@ extension EasyHandle {
         if words.contains(where: { message.starts(with: $0.utf8) }) { self.forbidReuse() }
     }
 
-    /// Lets the connection end with the transfer, or with the last of those that it carries.
+    /// Ends the connection with the transfer, or with the last of the transfers that it carries.
     ///
-    /// libcurl would keep one that multiplexes, though its server has fallen silent, and give it the next request.
+    /// libcurl would keep a multiplexed connection although its server has fallen silent, and use it for the next
+    /// request.
     func forbidReuse() {
         guard !self.forbidsReuse else { return }
         self.forbidsReuse = true
@@ -212,7 +213,7 @@ extension EasyHandle {
 
     // MARK: Turns
 
-    /// What handing over a chunk costs beside its bytes, in bytes: those of one byte are dear.
+    /// The cost of handing over a chunk, in bytes: chunks of one byte are expensive.
     static let callCost = 128
 
     /// Counts bytes that libcurl has read for the transfer, or that were decoded of them; at the end of its share it

@@ -31,7 +31,7 @@ extension EasyHandle {
         if options.method == .head { ccurl_setopt_long(self.easy, CURLOPT_NOBODY, 1) }
         if let path = options.unixSocketPath {
             ccurl_setopt_string(self.easy, CURLOPT_UNIX_SOCKET_PATH, path)
-            // Such sockets have no ports to tell them apart, and HTTP/2 needs the one whose frames are watched.
+            // The ports cannot tell such sockets apart, and HTTP/2 needs the socket whose frames are watched.
             self.setHTTPVersion(CURL_HTTP_VERSION_1_1)
         }
         switch options.credentials?.value {

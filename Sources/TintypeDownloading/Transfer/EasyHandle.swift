@@ -2,14 +2,15 @@ import CTintypeCurl
 
 /// A libcurl easy handle that serves one transfer after the other.
 ///
-/// What never changes is set once; what differs between transfers is remembered and only
-/// set where it changed. Resetting the handle each time would cost more and keep nothing less.
+/// The handle sets constant options once. It remembers the options that differ between transfers, and sets them only if
+/// they change. Resetting the handle each time would cost more and save nothing.
 ///
 /// Not sendable: only the loop's thread touches it.
 final class EasyHandle {
-    /// The bytes that libcurl reads at once, for few transfers and for many.
+    /// The number of bytes that libcurl reads at once, for few transfers and for many.
     ///
-    /// It allocates them for each transfer, and touches what arrives. Of a crowd none gets much at once.
+    /// libcurl allocates the buffer for each transfer, and touches the part that arrives. Each of many transfers gets
+    /// little at once.
     private static let receiveBufferSize = (few: 64 << 10, many: 16 << 10)
     private static let crowd = 256
 
@@ -49,12 +50,12 @@ final class EasyHandle {
     var turnNumber: UInt64 = 0
     var spentBytes = 0
 
-    /// Creates a handle, or returns `nil` when there is no memory, which libcurl refuses a setting for as well.
+    /// Creates a handle; returns `nil` without memory, for which libcurl refuses a setting as well.
     ///
     /// - Parameters:
-    ///   - options: How the one transfer that it will serve differs from the ordinary, or `nil`.
-    ///   - configuration: What holds for all.
-    ///   - multi: Where it will be added.
+    ///   - options: The options of the one transfer that it will serve; `nil` for ordinary transfers.
+    ///   - configuration: The options of all transfers.
+    ///   - multi: The multi handle that it will be added to.
     init?(options: TransportOptions?, configuration: DownloadActor.Configuration, multi: CurlMulti) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
@@ -119,7 +120,7 @@ final class EasyHandle {
             self.receiveBufferSize = size
             ccurl_setopt_long(self.easy, CURLOPT_BUFFERSIZE, size)
         }
-        // Where HTTP/2 may be spoken, wait for the first connection rather than open a second.
+        // If the server may speak HTTP/2, wait for the first connection instead of opening a second one.
         if (transfer.address.scheme == .https) != self.waitsForMultiplexing {
             self.waitsForMultiplexing.toggle()
             ccurl_setopt_long(self.easy, CURLOPT_PIPEWAIT, self.waitsForMultiplexing ? 1 : 0)
@@ -151,15 +152,15 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// Lets a transfer go on that was paused.
+    /// Lets a paused transfer continue.
     ///
-    /// libcurl hands over what it has kept before this returns; where that was refused it returns why, does nothing
-    /// more with the transfer, and does not say that it is over.
+    /// libcurl hands over the bytes that it has kept before this returns. If they are refused, it returns the reason,
+    /// does no more work for the transfer, and does not report its end.
     func unpause() -> CURLcode {
         self.multi.unpause(self.easy)
     }
 
-    /// What libcurl wrote about the last failure; empty where it wrote nothing.
+    /// libcurl's text about the last failure; empty without a text.
     var errorDetails: String { String(cString: self.errorBuffer) }
 
     /// How long it took until the request could be sent; zero before that.
@@ -182,12 +183,12 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
         // Over HTTP/2 only the frames tell whether a body is whole, and only OpenSSL shows them.
         self.setHTTPVersion(ccurl_has_openssl() != 0 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
-        // Images are compressed already, and a compressed answer hides the length. What a
-        // server compresses all the same is inflated by `ContentDecoder`.
+        // Images are compressed already, and a compressed answer hides the length. `ContentDecoder` inflates bodies
+        // that a server compresses all the same.
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // What ends in the middle of a look-up must not wait for it: the loop would stand still.
+        // A transfer that ends during a look-up must not wait for it, because the loop would stand still.
         ccurl_leave_look_ups(self.easy)
         ccurl_set_resolver_callback(
             self.easy,

@@ -12,8 +12,8 @@ struct ActiveTransfer {
     var isLagging = false
 }
 
-/// The easy handles of an engine: those that run a transfer, those that wait for one, and those that look up a name for
-/// a transfer that is over.
+/// The easy handles of an engine: running ones, waiting ones, and handles that still look up a name for a transfer that
+/// has ended.
 struct HandlePool {
     private let configuration: SharedConfiguration
     /// The fields of every request, or `nil` if they can't be sent: each request then fails.

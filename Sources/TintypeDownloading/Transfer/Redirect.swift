@@ -57,13 +57,13 @@ enum Redirect {
         return self.part(CURLUPART_URL, of: base)
     }
 
-    /// The fields that may go to another origin: those that say what is wanted, none that may identify the user.
+    /// Returns the fields that may go to another origin: they state wishes, and do not identify the user.
     static func safeHeaders(_ headers: HeaderFields) -> HeaderFields {
         headers.filter { WishFields.contains($0.name.lowercased()) }
     }
 
-    /// The options that may go to another origin: no credentials, no certificate of the client and no socket
-    /// of this machine, those of the configuration included.
+    /// Returns the options that may go to another origin: without credentials, client certificates and sockets of this
+    /// machine, including the ones in the configuration.
     static func safeOptions(_ options: TransportOptions, configured: TLSPolicy) -> TransportOptions {
         var options = options
         options.credentials = nil

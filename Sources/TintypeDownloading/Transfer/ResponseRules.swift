@@ -17,7 +17,7 @@ struct ResponseState {
 /// Every function is pure: it judges the response that it gets.
 struct ResponseRules {
     let method: DownloadRequest.Method
-    /// The fields that were sent, without those that ask for the rest of a body.
+    /// The fields that were sent, except for the ones that ask for the rest of a body.
     let requestHeaders: HeaderFields
     let limits: TransferLimits
     /// Whether the request asked for the rest of a body.
@@ -25,7 +25,7 @@ struct ResponseRules {
 
     // MARK: The head
 
-    /// Returns the declared length of a body, or `nil` if there is none.
+    /// Returns the declared length of a body, or `nil` without one.
     static func declaredLength(of response: ResponseState) throws(DownloadError) -> Int64? {
         switch DeclaredLength(response.headers) {
         case .none: return nil

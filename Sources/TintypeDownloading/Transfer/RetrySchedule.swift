@@ -22,7 +22,7 @@ struct RetrySchedule {
         self.budget.didStartRequest()
     }
 
-    /// The time until the next try, or `nil` if there is none.
+    /// Returns the time until the next try, or `nil` for no further try.
     ///
     /// - Parameters:
     ///   - error: The error that ended the last try.

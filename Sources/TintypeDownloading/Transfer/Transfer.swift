@@ -237,7 +237,7 @@ final class Transfer {
             guard self.applyResumption(response, isIdentity: plan.codings == .identity, at: now) else {
                 return self.abort(.restart, at: now)
             }
-            // If the response brings the rest, its fields are those of the whole by now.
+            // If the response brings the rest, its fields are the fields of the whole by now.
             try rules.checkContentType(of: self.response)
             self.body.decoder = try self.makeDecoder(plan.codings)
             if let declared, rules.method != .head, status != 304 {
@@ -294,11 +294,11 @@ final class Transfer {
     /// Takes bytes of the body.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes as they came.
+    ///   - bytes: The received bytes.
     ///   - now: The time.
-    ///   - mayDecode: Receives the number of bytes that were decoded, those between two codings included; returns false if
-    ///     others must have a turn first.
-    /// - Returns: What libcurl must do next.
+    ///   - mayDecode: Receives the number of decoded bytes, including bytes between two codings; returns false if other
+    ///     transfers must have a turn first.
+    /// - Returns: The order for libcurl.
     func receive(body bytes: UnsafeRawBufferPointer, at now: Instant, mayDecode: (Int) -> Bool) -> Verdict {
         switch self.transition(.bytes(bytes.count), at: now) {
         case .take: break

@@ -28,7 +28,7 @@ struct TransferDeadlines {
         self.nextSpeedCheck = now
     }
 
-    /// The earliest of all moments, or `nil` if there is none.
+    /// The earliest of all deadlines, or `nil` without one.
     var next: LoopInstant? {
         .earlier(self.nextLook, .earlier(self.tries.first?.time, self.ends.first?.time))
     }

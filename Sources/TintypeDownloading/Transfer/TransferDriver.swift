@@ -286,7 +286,7 @@ final class TransferDriver {
         }
     }
 
-    /// Continues the transfers that had enough of the last turn, and ends those that were stopped.
+    /// Continues the transfers that used up their share of the last turn, and ends the stopped ones.
     private func beginTurn() {
         // First, or one that has ended for another reason would seem to be refused.
         _ = self.completeFinished()
@@ -306,7 +306,7 @@ final class TransferDriver {
         } while count > 0 && .now < end
     }
 
-    /// Ends those whose connection brought nothing but frames, and so was ended.
+    /// Ends the transfers whose connection brought nothing but frames, and was ended for that.
     private func endFlooded(_ descriptor: CInt) {
         for (id, handle) in self.handles.transfers(on: descriptor) {
             guard let transfer = self.registry[id] else { continue }

@@ -3,9 +3,9 @@ import TintypeConcurrency
 
 /// Takes the orders of a downloader, and lends the thread of its loop to the transfers.
 ///
-/// Sendable although unchecked: after `init`, every method except ``open()``, ``wake()`` and those that say otherwise is
-/// only called in jobs of the loop that owns the engine. It opens the engine before its thread can run, and calls `wake()`
-/// after.
+/// Sendable although unchecked: after `init`, only jobs of the loop that owns the engine call its methods, except for
+/// ``open()``, ``wake()`` and methods that say otherwise. The loop opens the engine before its thread can run, and
+/// calls `wake()` afterwards.
 final class TransferEngine: @unchecked Sendable {
     private let configuration: SharedConfiguration
     let hooks: DownloadHooks
@@ -128,7 +128,7 @@ final class TransferEngine: @unchecked Sendable {
 
     // MARK: Orders
 
-    /// Lets a caller wait for the transfer of `request`, which is started if there is none.
+    /// Lets a caller wait for the transfer of `request`, and starts that transfer unless it is under way.
     func join(
         _ request: SharedRequest,
         from address: ResourceAddress,

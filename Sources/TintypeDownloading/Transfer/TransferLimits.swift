@@ -1,6 +1,6 @@
 import TintypeHTTP
 
-/// What one download may take: the request's own limits, or those of the configuration.
+/// The limits of one download: the request's own, or else the configuration's.
 struct TransferLimits {
     let timeout: Duration
     let connectTimeout: Duration
@@ -30,21 +30,21 @@ struct TransferLimits {
         return speed.map { max(.milliseconds(10), min(longest, $0.period / 8)) } ?? longest
     }
 
-    /// The bytes that sizes, extensions and ends of chunks may have around so many bytes of a body.
+    /// Returns the most bytes that sizes, extensions and ends of chunks may take around so many bytes of a body.
     ///
-    /// A chunk has five bytes around it, and costs as much time as some thousand bytes: those of one byte are no way to
-    /// send megabytes.
+    /// A chunk has five bytes around it, and costs as much time as some thousand bytes. Megabytes in chunks of one byte
+    /// are refused.
     func framingLimit(bodyBytes: Int) -> Int {
         let (sum, overflow) = self.maximumHeaderSize.addingReportingOverflow(bodyBytes)
         return overflow ? .max : sum
     }
 
-    /// A time limit, or `nil` where it is no time at all, which stands for the default.
+    /// Returns a time limit, or `nil` for a limit of zero, which stands for the default.
     static func time(_ limit: Duration?) -> Duration? {
         limit.flatMap { $0 > .zero ? $0 : nil }
     }
 
-    /// Whether a `Content-Type` is among those that are accepted; patterns end in `/*` for all of a kind.
+    /// Returns whether the request accepts a `Content-Type`; patterns that end in `/*` accept all of a kind.
     func accepts(contentType: String?) -> Bool {
         guard let acceptableContentTypes else { return true }
         guard let essence = contentType?.split(separator: ";").first?.filter({ !$0.isWhitespace }).lowercased() else {

@@ -170,7 +170,7 @@ struct TransferMachine {
         self.limits = limits
     }
 
-    // MARK: What is known
+    // MARK: State
 
     var isPaused: Bool {
         if case .exchanging = self.phase, self.exchange?.pause != nil { true } else { false }

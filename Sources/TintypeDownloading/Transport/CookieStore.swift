@@ -11,18 +11,18 @@ final class CookieStore: @unchecked Sendable {
         /// When each cookie came first, as a number that grows: libcurl does not tell.
         var ages: [CookieName: Int] = [:]
         var nextAge = 0
-        /// Those that came since the limits were last looked at.
+        /// The number of cookies since the last check of the limits.
         var newCount = 0
     }
 
-    /// What tells one cookie from another (RFC 6265, 5.3).
+    /// The identity of a cookie (RFC 6265, 5.3).
     private struct CookieName: Hashable {
         let domain: String
         let path: String
         let name: String
     }
 
-    /// What a jar must hold at least (RFC 6265, 6.1), and ours holds at most.
+    /// The most cookies in a jar, which is the least that RFC 6265 (6.1) demands.
     ///
     /// libcurl bounds a line, and nothing else.
     static let maximumCount = 3_000

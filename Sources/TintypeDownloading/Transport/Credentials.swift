@@ -1,6 +1,6 @@
-/// What proves the user's identity to a server or a proxy.
+/// The proof of the user's identity for a server or a proxy.
 ///
-/// It is sent to the origin that the request names and to no other, whatever redirects say.
+/// It goes only to the origin that the request names, wherever redirects lead.
 public struct Credentials: Sendable, Hashable, CustomStringConvertible {
     enum Value: Sendable, Hashable {
         case basic(user: String, password: String)

@@ -19,12 +19,13 @@ public struct ProxyPolicy: Sendable, Hashable {
     /// Through one proxy.
     ///
     /// A request fails with ``DownloadError/Code/invalidURL`` if `url` names no proxy, for example because a setting is
-    /// empty: it never goes straight to the server instead.
+    /// empty. It never goes directly to the server instead.
     ///
     /// - Parameters:
-    ///   - url: Such as `http://proxy.example.org:3128`; also `https`, `socks4`, `socks4a`, `socks5` and `socks5h`.
-    ///   - credentials: Basic or digest, for the proxy alone.
-    ///   - exceptions: Hosts and domains that are reached straight.
+    ///   - url: A URL such as `http://proxy.example.org:3128`; also `https`, `socks4`, `socks4a`, `socks5` and
+    ///     `socks5h`.
+    ///   - credentials: Basic or digest credentials, for the proxy alone.
+    ///   - exceptions: Hosts and domains that are reached without the proxy.
     /// - Returns: The policy.
     public static func proxy(
         _ url: String,
