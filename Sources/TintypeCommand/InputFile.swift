@@ -29,7 +29,7 @@ final class InputFile {
         }
     }
 
-    /// Returns the bytes that come within some milliseconds; `nil` if there are none, and an empty array at the end.
+    /// Returns the bytes that come within some milliseconds; `nil` without any, and an empty array at the end.
     func readAvailable(within milliseconds: CInt) throws(SystemError) -> [UInt8]? {
         var source = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&source, 1, milliseconds) > 0 else { return nil }

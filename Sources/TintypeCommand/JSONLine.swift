@@ -36,13 +36,13 @@ enum JSONLine {
     }
 }
 
-/// What is printed for an input that failed.
+/// The output for an input that failed.
 struct JSONFailure: Encodable {
-    /// The input, where it is called a URL.
+    /// The input, if the command calls it a URL.
     var url: String?
-    /// The input, where it is called a path.
+    /// The input, if the command calls it a path.
     var path: String?
-    /// What happened and what to do.
+    /// The cause and the remedy.
     let error: String
     /// The stable name of the failure.
     let code: String
@@ -52,7 +52,7 @@ struct JSONFailure: Encodable {
 struct ErrorText {
     /// The stable name, such as `tooManyPixels`.
     let code: String
-    /// What happened and what to do, on one line.
+    /// The cause and the remedy, on one line.
     let line: String
 
     /// The columns of a message, which may quote an argument of any length.

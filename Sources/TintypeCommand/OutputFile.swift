@@ -28,20 +28,20 @@ enum OutputFile {
         }
     }
 
-    /// Writes `data` to `path` atomically; missing folders are made.
+    /// Writes `data` to `path` atomically, and makes missing folders.
     ///
-    /// - Returns: The folder, where it was made.
+    /// - Returns: The folder, if it was made.
     static func write(_ data: Data, to path: Argument) throws(OutputError) -> Argument? {
         try self.write(to: path) { file throws(SystemError) in try file.append(data) }
     }
 
-    /// Writes what `body` appends to `path` atomically; missing folders are made.
+    /// Writes the bytes that `body` appends to `path` atomically, and makes missing folders.
     ///
-    /// A file that is there keeps its permissions and, where this user may give them, its owner and group; a link keeps
-    /// leading to it. A device, a pipe, or an open file without a name is written as it is: a file that took its place
-    /// would be a surprise.
+    /// An existing file keeps its permissions and, if this user may set them, its owner and group. A link stays a link.
+    /// A device, a pipe, or an open file without a name is written in place, because a file instead of it would be a
+    /// surprise.
     ///
-    /// - Returns: The folder, where it was made.
+    /// - Returns: The folder, if it was made.
     static func write(
         to path: Argument,
         _ body: (Opened) throws(SystemError) -> Void
@@ -86,7 +86,7 @@ enum OutputFile {
         return first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 
-    /// Where a path leads: through links, also where nothing is at their end yet.
+    /// Returns the path at the end of all links, even if it does not exist yet.
     private static func target(of path: Argument) throws(SystemError) -> Argument {
         var path = path
         for _ in 0..<self.maximumLinks {
@@ -105,7 +105,7 @@ enum OutputFile {
         path.bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(path.bytes[...$0]) } ?? []
     }
 
-    /// Makes the folder of a path, and those that it lies in; `nil` where it is there.
+    /// Makes the folder of a path and its parents; returns `nil` if it exists.
     private static func makeFolder(of path: Argument) throws(SystemError) -> Argument? {
         let folder = self.folder(of: path)
         var isMade = false
@@ -115,7 +115,7 @@ enum OutputFile {
             isMade = isMade || isNew
             guard !isNew, errno != EEXIST else { continue }
             let code = errno
-            // What is there may not be permitted to be made.
+            // The user may not be permitted to make a folder that exists.
             guard self.isDirectory(part) else { throw SystemError(code: code) }
         }
         return isMade ? Argument(bytes: folder) : nil
@@ -153,11 +153,11 @@ enum OutputFile {
     private static func keepAttributes(of old: stat, _ descriptor: CInt) {
         var mode = old.st_mode & 0o7777
         if fchown(descriptor, old.st_uid, old.st_gid) != 0 {
-            // Rights of another owner or group must not become those of this one.
+            // The rights of another owner or group must not become rights of this one.
             mode &= ~(S_ISUID | S_ISGID)
             if fchown(descriptor, uid_t.max, old.st_gid) != 0 { mode = mode & ~0o070 | (mode & 0o007) << 3 & mode }
         }
-        // A file system without permissions has none to keep.
+        // A file system without permissions does not keep any.
         _ = fchmod(descriptor, mode)
     }
 
@@ -172,7 +172,7 @@ enum OutputFile {
     }
 }
 
-/// What the system says by `errno`.
+/// The system's text for an `errno`.
 struct SystemError: Error, CustomStringConvertible {
     let code: CInt
 

@@ -2,12 +2,12 @@ import CTintypeShims
 import Glibc
 import TintypeConcurrency
 
-/// What the process must be allowed before its work may begin.
+/// The limits that the process needs before its work may begin.
 ///
-/// The library reports what it is refused. The runtime below it does not: the cooperative pool waits for ever for a
-/// thread that it can't start, and a small allocation that fails ends the process.
+/// The library reports refused resources, but the runtime below it does not: the cooperative pool waits for ever for a
+/// thread that cannot start, and a small allocation that fails ends the process.
 enum ProcessLimits {
-    /// What is missing, in a full sentence.
+    /// The missing resource, in a full sentence.
     struct Shortage: Error, CustomStringConvertible {
         let description: String
     }
@@ -19,7 +19,7 @@ enum ProcessLimits {
     /// The threads of downloads, of both tiers of the cache, of look-ups of names, and of a terminal with images.
     private static let ownThreadCount = 13
 
-    /// Makes do with little memory where that is limited, and checks that there is enough to start with.
+    /// Adapts to little memory if it is limited, and checks that there is enough to start.
     static func prepare() throws(Shortage) {
         if cshims_has_memory_limit() != 0 { cshims_spare_address_space() }
         guard cshims_has_descriptors(self.neededDescriptors) != 0 else {

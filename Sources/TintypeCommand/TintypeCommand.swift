@@ -4,7 +4,7 @@ import Tintype
 /// The command: picks a subcommand, runs it until it ends or `Ctrl-C` comes, sets the exit code.
 @main
 struct TintypeCommand {
-    /// What the process tells its caller.
+    /// The exit codes of the process.
     enum Exit {
         static let success: CInt = 0
         static let failure: CInt = 1
@@ -92,11 +92,11 @@ struct TintypeCommand {
 
 /// One thing that the command does.
 protocol Subcommand: Sendable {
-    /// What it is called by.
+    /// The name of the subcommand.
     static var name: String { get }
     /// One line for the list of subcommands.
     static var summary: String { get }
-    /// What `--help` prints.
+    /// The output of `--help`.
     static var help: String { get }
     /// The options without a value.
     static var flags: Set<String> { get }
@@ -106,6 +106,6 @@ protocol Subcommand: Sendable {
     /// Checks the arguments.
     init(_ arguments: ParsedArguments) throws(UsageError)
 
-    /// Does the work; false when any input failed. What failed was reported before.
+    /// Does the work, and reports each failure; returns false if any input failed.
     func run() async throws -> Bool
 }

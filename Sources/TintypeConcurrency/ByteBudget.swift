@@ -2,8 +2,8 @@ import Synchronization
 
 /// Counts the bytes that many parts of a program hold at once, against one limit.
 ///
-/// What holds bytes has a ``ByteClaim``, which gives them back when it goes away. The budget itself refuses and
-/// delays nothing that was not asked to fit: a caller that can wait asks first, and goes on when bytes came back.
+/// A holder of bytes has a ``ByteClaim``, which returns them when it is released. The budget refuses and delays only
+/// bytes that must fit. A caller that can wait asks first, and continues when other holders have returned bytes.
 public final class ByteBudget: Sendable {
     /// The figures of a budget at one moment.
     public struct Status: Sendable {
@@ -13,7 +13,7 @@ public final class ByteBudget: Sendable {
         public internal(set) var peakBytes = 0
         /// The claims on bytes that are complete, and that nothing but their reader gives back.
         public internal(set) var heldCount = 0
-        /// Of the readers, those that are sure to end without any more bytes.
+        /// The number of readers that certainly end without any more bytes.
         public internal(set) var workCount = 0
         /// How often bytes came back.
         public internal(set) var returnCount: UInt64 = 0
@@ -122,7 +122,7 @@ public final class ByteBudget: Sendable {
 
     // MARK: Claims
 
-    /// Takes bytes; returns false, and takes none, where they must fit and do not.
+    /// Takes bytes; takes nothing and returns false if they must fit and do not.
     func take(_ count: Int, mustFit: Bool) -> Bool {
         self.state.withLock { state in
             if mustFit, count > self.limit - state.status.usedBytes { return false }

@@ -15,12 +15,12 @@ package protocol JobThread: SerialExecutor {
     func wakeThread()
 }
 
-/// The jobs of an executor that has one thread, in the order in which they were enqueued.
+/// The jobs of an executor with one thread, in the order in which they were enqueued.
 ///
-/// A job can't be refused. Where the system refuses the thread, jobs run one after the other on the cooperative pool,
-/// until a thread is to be had.
+/// A job cannot be refused. If the system refuses the thread, jobs run one after the other on the cooperative pool
+/// until the thread can start.
 package final class JobQueue: Sendable {
-    /// What a thread is to do.
+    /// The next step of the thread.
     package enum Step {
         /// Run the jobs.
         case run
@@ -72,7 +72,7 @@ package final class JobQueue: Sendable {
         self.state.withLock { $0.jobs.isEmpty && !$0.isLent && ($0.isSleeping || !$0.hasThread) }
     }
 
-    /// Whether jobs wait for those that run.
+    /// Whether jobs wait behind the running ones.
     package var hasWaitingJobs: Bool { self.state.withLock { !$0.jobs.isEmpty } }
 
     /// Whether the calling thread is the one that runs jobs.
@@ -83,9 +83,9 @@ package final class JobQueue: Sendable {
         precondition(self.isCurrent, "not on the thread of the executor \(self.name)")
     }
 
-    /// Starts the thread of `owner`, unless that was done or the queue was stopped.
+    /// Starts the thread of `owner`, unless it was started or the queue was stopped.
     ///
-    /// - Throws: What the owner throws. A later call tries again.
+    /// - Throws: The error of the owner. A later call tries again.
     package func start<Owner: JobThread>(_ owner: Owner) throws(Owner.StartError) {
         guard !self.hasThread else { return }
         try self.state.withLock { state throws(Owner.StartError) in
@@ -135,8 +135,8 @@ package final class JobQueue: Sendable {
         }
     }
 
-    /// Lets the thread of `owner` run what is queued and then end; returns false, and does nothing, where that was
-    /// done before.
+    /// Lets the thread of `owner` run the queued jobs and then end; does nothing and returns false if that was done
+    /// before.
     package func stop(_ owner: some JobThread) -> Bool {
         let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
             guard !state.isStopping else { return (false, false) }
@@ -150,10 +150,9 @@ package final class JobQueue: Sendable {
         return isFirst
     }
 
-    /// Lets the thread of `owner` run what is queued and then end; jobs that come later run on the cooperative pool.
+    /// Lets the thread of `owner` run the queued jobs and then end; later jobs run on the cooperative pool.
     ///
-    /// Unlike after ``stop(_:)``, the executor is still of use. Returns false, and does nothing, where that was done
-    /// before.
+    /// Unlike after ``stop(_:)``, the executor still works. Does nothing and returns false if that was done before.
     package func retire(_ owner: some JobThread) -> Bool {
         let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
             guard !state.isStopping, !state.isRetired else { return (false, false) }
@@ -165,7 +164,7 @@ package final class JobQueue: Sendable {
         return isFirst
     }
 
-    /// What the thread is to do next; jobs to run are put into `batch`, which is empty.
+    /// Returns the next step of the thread, and puts the jobs to run into `batch`, which is empty.
     package func next(_ batch: inout [UnownedJob]) -> Step {
         let step = self.state.withLock { state -> Step in
             state.isSleeping = false
@@ -199,7 +198,7 @@ package final class JobQueue: Sendable {
         batch.removeAll(keepingCapacity: true)
     }
 
-    /// Runs jobs on the calling thread until there are none, or there is a thread for them.
+    /// Runs jobs on the calling thread until the queue is empty, or a thread can run them.
     private func runLent(for owner: some JobThread) {
         var batch: [UnownedJob] = []
         while true {

@@ -2,11 +2,11 @@ import CTintypeShims
 import FoundationEssentials
 import Glibc
 
-/// The memory that this process may use: the RAM, or the limit of a cgroup or of the process where that is lower.
+/// The memory that this process may use: the RAM, or a lower limit of a cgroup or of the process.
 package struct MemoryBudget: Sendable {
-    /// Where the process finds the names of its cgroups.
+    /// The path of the file that lists the cgroups of the process.
     private let membershipPath: String
-    /// Where the cgroup file systems are mounted.
+    /// The path at which the cgroup file systems are mounted.
     private let mountPath: String
     /// The RAM of the machine in bytes.
     private let physicalByteCount: Int

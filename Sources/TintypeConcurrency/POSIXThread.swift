@@ -12,10 +12,10 @@ package struct POSIXThread: Sendable {
 
     /// Starts a thread that runs `main` and ends with it.
     ///
-    /// `name` is what `ps -T` and debuggers show; Linux keeps 15 bytes of it. The thread
-    /// must be joined or detached once.
+    /// `ps -T` and debuggers show `name`, of which Linux stores 15 bytes. The caller must join or detach the thread
+    /// once.
     ///
-    /// - Throws: ``ThreadError`` where the system refuses the thread, or would have next to nothing left after it.
+    /// - Throws: ``ThreadError`` if the system refuses the thread, or would have next to nothing left after it.
     package static func start(
         name: String,
         _ main: @escaping @Sendable () -> Void
@@ -75,9 +75,9 @@ public struct ThreadError: TintypeError, Equatable {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// The cause and the remedy, in a full sentence.
     public let message: String
 
     /// Returns the error for a thread that `pthread_create` refused with EAGAIN, which it also does without memory for a stack.

@@ -65,7 +65,7 @@ public final class SharedTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends a run, unless all of its callers have left, and returns those that wait.
+    /// Ends a run, unless all of its callers have left, and returns the waiting callers.
     @inline(never)
     private func end(_ id: UInt64) -> [Waiter] {
         self.state.withLock { state in

@@ -2,16 +2,14 @@ import Glibc
 
 /// A serial executor that runs every job on one POSIX thread of its own.
 ///
-/// Jobs run in the order they were enqueued. The thread starts with the first job and
-/// sleeps on a semaphore while it has none, so an idle executor costs nothing, and it takes no
-/// file descriptor.
+/// Jobs run in the order in which they were enqueued. The thread starts with the first job and sleeps on a semaphore
+/// without jobs, so an idle executor costs nothing, and uses no file descriptor.
 ///
-/// A job can't be refused. Where the system refuses the thread, jobs run one after the other on the cooperative
-/// pool, until a thread is to be had. Call ``start()`` first where work must not get there: it says why there is
-/// no thread.
+/// A job cannot be refused. If the system refuses the thread, jobs run one after the other on the cooperative pool
+/// until the thread can start. Call ``start()`` first if work must not run there: it throws the reason.
 ///
-/// The thread keeps its executor alive: the owner calls ``shutdown()``, or keeps the
-/// executor for the life of the process.
+/// The thread keeps its executor alive. The owner calls ``shutdown()``, or keeps the executor for the life of the
+/// process.
 public final class ThreadExecutor: SerialExecutor {
     private let name: String
     private let starter: POSIXThread.Starter
@@ -41,7 +39,7 @@ public final class ThreadExecutor: SerialExecutor {
 
     /// Starts the thread, unless it runs.
     ///
-    /// - Throws: ``ThreadError`` where the system refuses it. A later call tries again.
+    /// - Throws: ``ThreadError`` if the system refuses it. A later call tries again.
     public func start() throws(ThreadError) {
         try self.queue.start(self)
     }

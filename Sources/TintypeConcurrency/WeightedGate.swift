@@ -33,15 +33,14 @@ public final class WeightedGate: Sendable {
     /// Whether nothing is let in.
     public var isSuspended: Bool { self.state.withLock { $0.isSuspended } }
 
-    /// Runs `operation` once `weight` fits, and gives the weight back when it ends.
+    /// Runs `operation` when `weight` fits, and returns the weight when the operation ends.
     ///
     /// - Parameters:
-    ///   - weight: At least 0. More than the whole capacity counts as the capacity, so that
-    ///     such an operation runs alone instead of never.
+    ///   - weight: At least 0. More than the whole capacity counts as the capacity, so that such an operation runs
+    ///     alone instead of never.
     ///   - operation: Runs in the caller's task.
-    /// - Returns: What the operation returned.
-    /// - Throws: `CancellationError` when the caller is cancelled while it waits, or what
-    ///   the operation throws.
+    /// - Returns: The result of the operation.
+    /// - Throws: `CancellationError` if the caller is cancelled while it waits; the error of the operation.
     public func withWeight<Result>(
         _ weight: Int,
         operation: () async throws -> Result
@@ -68,11 +67,11 @@ public final class WeightedGate: Sendable {
         }
     }
 
-    /// Takes `weight` in once it fits, for as long as the place lives.
+    /// Takes `weight` when it fits, for as long as the place lives.
     ///
-    /// What holds a place must not wait for another one.
+    /// The holder of a place must not wait for another one.
     ///
-    /// - Throws: `CancellationError` when the caller is cancelled while it waits.
+    /// - Throws: `CancellationError` if the caller is cancelled while it waits.
     public func place(for weight: Int) async throws -> Place {
         let weight = min(max(0, weight), self.state.withLock { $0.capacity })
         try await self.enter(weight)
@@ -112,9 +111,9 @@ public final class WeightedGate: Sendable {
     }
 }
 
-/// What is inside a weighted gate, and what waits before it in order of arrival.
+/// The weights inside a gate, and the waiters before it in order of arrival.
 ///
-/// Pure: each method returns the continuations that the caller resumes outside the lock.
+/// A pure value: each method returns the continuations that the caller resumes outside the lock.
 struct WeightedGateState {
     typealias Continuation = CheckedContinuation<Void, any Error>
 

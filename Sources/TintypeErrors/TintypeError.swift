@@ -1,10 +1,10 @@
-/// An error of the library: what failed, and what to do about it.
+/// An error of the library, with its cause and its remedy.
 ///
-/// Cancellation is none: it is always a `CancellationError`.
+/// Cancellation is never one of these errors: it is always a `CancellationError`.
 public protocol TintypeError: Error, CustomStringConvertible {
-    /// What kind of failure it was.
+    /// The kind of failure.
     var code: TintypeErrorCode { get }
-    /// What happened and what to do, in full sentences, for the people who run the program.
+    /// The event and the advice, in full sentences, for the people who run the program.
     var message: String { get }
 }
 

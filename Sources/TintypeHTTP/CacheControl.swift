@@ -36,9 +36,8 @@ package struct CacheControl: Sendable {
         self.directives.contains { $0.name == name }
     }
 
-    /// The seconds of the first directive of this name: 0 where they are no number, `nil` without the directive.
-    ///
-    /// Of several, the first counts (RFC 9111, 4.2.1).
+    /// Returns the seconds of the first directive of this name (RFC 9111, 4.2.1): 0 if they are not a number, `nil`
+    /// without the directive.
     package func seconds(_ name: String) -> Double? {
         guard let directive = self.directives.first(where: { $0.name == name }) else { return nil }
         guard case .text(let text) = directive.argument else { return 0 }

@@ -31,7 +31,7 @@ package enum Storability {
     }
 }
 
-/// What may be done with a stored response (RFC 9111, 4).
+/// The permitted use of a stored response (RFC 9111, 4).
 package enum ReuseDecision: Sendable, Hashable {
     /// It answers the request.
     case serve
@@ -49,9 +49,9 @@ package enum ReuseDecision: Sendable, Hashable {
 
     private static func decision(_ freshness: Freshness?, _ headers: HeaderFields, _ now: Date) -> ReuseDecision {
         guard let freshness else { return .revalidate }
-        // What must not be stored may have been, by loads without HTTP's freshness.
+        // Loads without HTTP's freshness may have stored a response that must not be stored.
         guard freshness.flags.isDisjoint(with: [.noCache, .noStore, .variesOnEverything]) else { return .revalidate }
-        // Of a response that comes from the future, by a clock that was put back since, the age is not known.
+        // The age of a response from the future is unknown: the clock was put back.
         guard now.timeIntervalSince(freshness.birth) >= -60 else { return .revalidate }
         // Most requests say nothing, and this is on the way to every image in memory.
         if headers.isEmpty, freshness.isFresh(at: now) { return .serve }
@@ -87,7 +87,7 @@ package enum ReuseDecision: Sendable, Hashable {
 
 /// The conditions that a caller put into its own request.
 package enum Precondition {
-    /// What a cache can't decide about, so that it steps aside: parts, and conditions for changes.
+    /// The fields that a cache cannot judge, so that it steps aside: parts, and conditions for changes.
     private static let opaque = ["Range", "If-Range", "If-Match", "If-Unmodified-Since"]
 
     /// Whether the request is one that a cache hands on, both ways, untouched.
@@ -100,9 +100,9 @@ package enum Precondition {
         headers["If-None-Match"] != nil || headers["If-Modified-Since"] != nil
     }
 
-    /// Whether a stored response tells the caller that its own copy is current (RFC 9111, 4.3.2).
+    /// Returns whether a stored response tells the caller that its own copy is current (RFC 9111, 4.3.2).
     ///
-    /// `storedDate` is that of the stored response; it stands for a date of modification where there is none.
+    /// `storedDate` is the date of the stored response. It replaces a missing date of modification.
     package static func isNotModified(
         _ headers: HeaderFields,
         stored validators: Validators,

@@ -1,13 +1,13 @@
-/// What a response says about the length of its body (RFC 9112, section 6.3).
+/// The length of a body as its response declares it (RFC 9112, section 6.3).
 package enum DeclaredLength: Equatable {
     case none
     case bytes(Int64)
-    /// No number, or several that differ: there is no telling where the body ends.
+    /// The length is not a number, or there are several that differ: the end of the body is unknown.
     case invalid
 
     package init(_ headers: HeaderFields) {
         let values = headers.values(for: "Content-Length")
-        // Chunks say themselves where the body ends (RFC 9112, 6.3).
+        // Chunks mark their own end (RFC 9112, 6.3).
         guard let first = values.first, !headers.isChunked else {
             self = .none
             return
@@ -35,7 +35,7 @@ package struct ContentRange: Equatable {
     package let last: Int
     package let total: Int?
 
-    /// Reads the value of `Content-Range`, or returns `nil` where it names no part.
+    /// Reads the value of `Content-Range`; returns `nil` if it names no part.
     package init?(_ value: String) {
         let parts = value.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }

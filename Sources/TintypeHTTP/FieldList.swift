@@ -15,13 +15,12 @@ package enum FieldList {
         }
     }
 
-    /// Where the elements of one field are.
+    /// Returns the ranges of the elements of one field.
     static func ranges<Bytes: RandomAccessCollection<UInt8>>(in bytes: Bytes) -> [Range<Int>] where Bytes.Index == Int {
         var ranges: [Range<Int>] = []
         var start = bytes.startIndex
         var index = bytes.startIndex
-        // What follows a quote without an end ends no other: read from there, each quote is one that was
-        // escaped, and then all goes on as it did.
+        // A quote without an end makes all later quotes escaped ones, so no quote can end after it.
         var mayQuote = true
         func add(_ end: Int) {
             let range = self.trimmed(start..<end, of: bytes)

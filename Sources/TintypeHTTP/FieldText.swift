@@ -31,7 +31,7 @@ package enum FieldText {
         !text.isEmpty && text.utf8.allSatisfy(Self.isTokenByte)
     }
 
-    /// Whether a request's field of this name says where its message ends, or what becomes of its connection
+    /// Returns whether a request field of this name determines the end of its message or the fate of its connection
     /// (RFC 9110, 7.6.1; RFC 9112, 6).
     package static func isAboutConnection(_ name: String) -> Bool {
         self.connectionNames.contains(name.lowercased())

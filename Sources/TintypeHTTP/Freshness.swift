@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// What decides whether a stored response may be reused: RFC 9111 (4.2), RFC 5861 and RFC 8246, as numbers.
+/// The numbers that decide whether a stored response may be reused: RFC 9111 (4.2), RFC 5861 and RFC 8246.
 public struct Freshness: Sendable, Hashable {
-    /// What the response forbids or permits; more may be added.
+    /// The prohibitions and permissions of a response; later versions may add some.
     public struct Flags: OptionSet, Sendable, Hashable {
         /// One bit for each flag.
         public let rawValue: UInt8
@@ -26,13 +26,13 @@ public struct Freshness: Sendable, Hashable {
 
     /// When the response was made, as far as its age tells: its age is the time since then.
     public var birth: Date
-    /// For how many seconds of age it is fresh; 0 where nothing valid was said.
+    /// The age in seconds until which the response is fresh; 0 without a valid statement.
     public var lifetime: Double
     /// For how many seconds after that it may be served while the origin is asked.
     public var staleWhileRevalidate: Double
     /// For how many seconds after that it may be served when the origin fails.
     public var staleIfError: Double
-    /// What the response forbids or permits.
+    /// The prohibitions and permissions of the response.
     public var flags: Flags
 
     /// Creates a freshness; without any more said, the response is stale from the start.
@@ -99,7 +99,7 @@ extension Freshness {
 
     /// The `corrected_initial_age`.
     private static func initialAge(age: [String], date: Date, requestDate: Date, responseDate: Date) -> Double {
-        // Of a list the first member counts, and what is no number is ignored (RFC 9111, 5.1).
+        // The first member of a list counts, and an invalid number is ignored (RFC 9111, 5.1).
         let value = FieldList.elements(of: age).first.flatMap { DeltaSeconds.parse($0) } ?? 0
         let apparentAge = max(0, responseDate.timeIntervalSince(date))
         let delay = max(0, responseDate.timeIntervalSince(requestDate))
@@ -110,7 +110,7 @@ extension Freshness {
     private static func lifetime(_ control: CacheControl, expires: String?, date: Date, isShared: Bool) -> Double {
         if isShared, let seconds = control.seconds("s-maxage") { return seconds }
         if let seconds = control.seconds("max-age") { return seconds }
-        // What is no date, such as "0", is in the past (RFC 9111, 5.3).
+        // An invalid date, such as "0", is in the past (RFC 9111, 5.3).
         guard let expiry = expires.flatMap({ HTTPDate.parse($0, now: date) }) else { return 0 }
         return max(0, expiry.timeIntervalSince(date))
     }

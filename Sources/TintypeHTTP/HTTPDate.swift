@@ -2,8 +2,8 @@ package import FoundationEssentials
 
 /// Dates as HTTP writes them (RFC 9110, 5.6.7).
 ///
-/// All three forms are read, as recipients must, with the case of names disregarded, and nothing else is: what a field
-/// means whose date is none, its own rules say. Only the first form is written.
+/// Reads all three forms, as recipients must, with names in any case. Each field has its own rule for an invalid date.
+/// Writes only the first form.
 package enum HTTPDate {
     private static let days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
     private static let longDays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
@@ -61,7 +61,7 @@ package enum HTTPDate {
         let today = Int((Double(seconds) / 86_400).rounded(.down))
         let (thisYear, thisMonth, thisDay) = CivilDate.of(day: today)
         let year = thisYear / 100 * 100 + shortYear
-        // What seems more than 50 years ahead is the last past year with these digits.
+        // A date that seems more than 50 years ahead is in the last past year with these digits.
         let isTooFar =
             (year - 50, month + 1, day, time) > (thisYear, thisMonth, thisDay, seconds - today * 86_400)
         return self.date(year: isTooFar ? year - 100 : year, month: month + 1, day: day, time: time)
@@ -163,7 +163,7 @@ private enum CivilDate {
 
 /// A number of seconds as HTTP writes it: digits only (RFC 9111, 1.2.2).
 enum DeltaSeconds {
-    /// What stands for any larger number, here as in the RFC.
+    /// Stands for any larger number, as in the RFC.
     static let maximum = 2_147_483_648.0
 
     /// The number, or `nil` when `text` is anything but digits.
@@ -178,7 +178,7 @@ enum DeltaSeconds {
 
 /// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date.
 package enum RetryAfter {
-    /// How long to wait from `date` on, or `nil` where the value is neither.
+    /// Returns the time to wait from `date` on; `nil` if the value is neither a date nor a number.
     package static func delay(_ value: String, date: Date) -> Duration? {
         if let seconds = DeltaSeconds.parse(value) { return .seconds(seconds) }
         guard let time = HTTPDate.parse(value, now: date) else { return nil }

@@ -38,7 +38,7 @@ package enum HeaderLine {
         return String(decoding: bytes[..<start], as: UTF8.self) + PercentEncoding.encodeNonASCII(bytes[start...])
     }
 
-    /// Where the host of a reference ends; names of hosts are never percent-encoded.
+    /// Returns the end of the host in a reference; host names are never percent-encoded.
     private static func endOfHost(in bytes: Slice<UnsafeRawBufferPointer>) -> Int {
         guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")), bytes[(slash + 1)...].first == UInt8(ascii: "/"),
             bytes[..<slash].allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })

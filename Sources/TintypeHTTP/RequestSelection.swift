@@ -5,16 +5,16 @@ package enum RequestSelection {
     /// The fields whose values are compared without regard to case, because their syntax says so.
     private static let caseless: Set<String> = ["accept-encoding", "accept-language", "accept-charset"]
 
-    /// The names in `Vary` fields, in lower case and order, each once; `nil` where one is `*`.
+    /// Returns the names in `Vary` fields, in lower case and sorted, each once; `nil` if one of them is `*`.
     package static func names(in vary: [String]) -> [String]? {
         let names = Set(FieldList.elements(of: vary).map { $0.lowercased() })
         return names.contains("*") ? nil : names.sorted()
     }
 
-    /// A digest of the fields called `names` in a request; `nil` where no field is named.
+    /// Returns a digest of the fields called `names` in a request; `nil` without names.
     ///
-    /// Several fields of a name are one list, white space around its commas does not count, and an absent
-    /// field is unlike an empty one.
+    /// Several fields of a name are one list, white space around its commas does not count, and an absent field differs
+    /// from an empty one.
     package static func digest(of names: [String], in headers: HeaderFields) -> String? {
         guard !names.isEmpty else { return nil }
         let lines = names.map { name in
@@ -36,10 +36,10 @@ package enum RequestSelection {
     }
 }
 
-/// The fields of a request that say what is wanted, and never identify the user.
+/// The request fields that state wishes, and never identify the user.
 ///
-/// Only they may go to another origin, and only they may differ where one stored response answers two requests
-/// without a `Vary` that names them. A list of those that identify a user would miss the next `X-User`.
+/// Only they may go to another origin. Only they may differ if one stored response answers two requests without a
+/// `Vary` that names them. A list of identifying fields would miss the next `X-User`.
 package enum WishFields {
     private static let names: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "dnt", "if-modified-since",

@@ -1,21 +1,21 @@
 public import FoundationEssentials
 
-/// What an HTTP response said beside its body, as far as its reuse depends on it.
+/// The part of an HTTP response, besides its body, on which its reuse depends.
 ///
-/// It is immutable and shared: all that is made of one response points to one record. What decides
-/// freshness was parsed once, when the response came, and is at hand as numbers.
+/// A record is immutable and shared: everything that is made of one response points to one record. The values that
+/// decide freshness were parsed once, when the response came.
 public final class ResponseRecord: Sendable {
     /// The status code.
     public let status: Int
-    /// The header fields in their order, without those that belong to the connection (RFC 9111, 3.1).
+    /// The header fields in their order, without the fields of the connection (RFC 9111, 3.1).
     public let fields: HeaderFields
     /// When the request was sent.
     public let requestDate: Date
     /// When the response, or the last one that confirmed it, was received.
     public let responseDate: Date
-    /// A digest of the request fields that the response's `Vary` names; `nil` where it names none.
+    /// A digest of the request fields that the response's `Vary` names; `nil` if it names no field.
     ///
-    /// A digest, because a request's fields may hold secrets, and a disk should not.
+    /// It is a digest because request fields may contain secrets, which do not belong on a disk.
     public let selectionDigest: String?
     /// Until when the response may be reused, and under what conditions.
     public let freshness: Freshness
@@ -63,7 +63,7 @@ extension ResponseRecord: Hashable {
 // MARK: - Responses
 
 extension ResponseRecord {
-    /// The fields that belong to a connection rather than to a response, beside those that `Connection` names.
+    /// The fields that belong to a connection instead of a response, in addition to the ones that `Connection` names.
     private static let connectionNames: Set<String> = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "te", "transfer-encoding", "upgrade",
@@ -75,10 +75,10 @@ extension ResponseRecord {
         return headers.removing(self.connectionNames.union(named))
     }
 
-    /// Records a response as it came from its origin.
+    /// Records a response of an origin.
     ///
-    /// `requestHeaders` are all fields of the request that it answers. Where the request was redirected
-    /// first, nothing is known of how long that holds, so the response is stale from the start.
+    /// `requestHeaders` are all fields of the request. If the request was redirected, the lifetime of the redirect is
+    /// unknown, so the response is stale from the start.
     package convenience init(
         status: Int,
         headers: HeaderFields,
@@ -106,11 +106,10 @@ extension ResponseRecord {
         )
     }
 
-    /// The record after a 304 (RFC 9111, 3.2 and 4.3.4): the fields of the 304 take the place of those of
-    /// their names, and the age is counted anew.
+    /// Returns the record after a 304 (RFC 9111, 3.2 and 4.3.4): the fields of the 304 replace fields of the same
+    /// names, and the age starts anew.
     ///
-    /// The body is stored without its content coding and whole, so that fields about these and the length
-    /// stay as they are.
+    /// The body is stored whole and without its content coding, so the fields about these and the length stay the same.
     package func updated(
         by headers: HeaderFields,
         requestHeaders: HeaderFields,
@@ -143,10 +142,10 @@ extension ResponseRecord {
         "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "pragma", "vary",
     ]
 
-    /// The record as it lies beside an image in memory, without the fields that decide nothing.
+    /// The record for an image in memory, without the fields that decide nothing.
     ///
-    /// RFC 9111 (3.1) has a cache store all fields with a response. A decoded image is none: the response, with its
-    /// bytes, is on disk.
+    /// RFC 9111 (3.1) lets a cache store all fields with a response. A decoded image is not a response: that is on
+    /// disk, with its bytes.
     package var reduced: ResponseRecord {
         let fields = self.fields.filter { Self.decisiveNames.contains($0.name.lowercased()) }
         guard fields.count < self.fields.count else { return self }
@@ -178,11 +177,11 @@ extension ResponseRecord {
     /// The fields without those about the message, whatever their order.
     private var essence: Set<HeaderField> { Set(self.fields.removing(["date", "age"])) }
 
-    /// The fields as HTTP hands them on.
+    /// Returns the fields as HTTP hands them on.
     ///
-    /// `date` is now, where the response is reused without asking its origin (RFC 9111, 4 and 5.2.2.4): it
-    /// has its present age, and no field that `no-cache` names. It is `nil` where the origin has just sent or
-    /// confirmed it.
+    /// `date` is now if the response is reused without asking its origin (RFC 9111, 4 and 5.2.2.4): the result then has
+    /// the present age, and no field that `no-cache` names. `date` is `nil` if the origin has just sent or confirmed
+    /// the response.
     package func servedFields(reusedAt date: Date?) -> HeaderFields {
         guard let date else { return self.fields }
         var headers = self.fields.removing(CacheControl(self.values(for: "Cache-Control")).fieldsNotToReuse)

@@ -6,7 +6,7 @@ package struct EntityTag: Sendable, Hashable {
     package let text: String
     /// Whether the tag stands for bytes that are the same one by one: it is in quotes, and not marked as weak.
     package let isStrong: Bool
-    /// What is between the quotes, or the whole of a tag that has none: servers send those as well.
+    /// The text between the quotes, or the whole of a tag without quotes, which servers send as well.
     private let value: Substring
 
     /// Reads a tag.
@@ -29,8 +29,8 @@ package struct EntityTag: Sendable, Hashable {
     }
 }
 
-/// What tells versions of a resource apart, and what a stored one is asked for by: "has it changed?" (RFC 9110, 8.8,
-/// and RFC 9111, 4.3).
+/// The values that distinguish versions of a resource, and by which a cache asks whether a stored version has changed
+/// (RFC 9110, 8.8, and RFC 9111, 4.3).
 package struct Validators: Sendable, Hashable {
     /// Dates that are further apart than this are told apart by the clock of any server.
     private static let clockDoubt: TimeInterval = 60
@@ -49,10 +49,11 @@ package struct Validators: Sendable, Hashable {
         self.init(etag: headers["ETag"], lastModified: headers["Last-Modified"])
     }
 
-    /// The strong validator of a response, as `If-Range` needs it (RFC 9110, 13.1.5), or `nil` where it has none.
+    /// Returns the strong validator of a response, as `If-Range` needs it (RFC 9110, 13.1.5); `nil` without one.
     ///
-    /// An entity tag is strong unless marked as weak; a date of modification is only where it was well before
-    /// the response, or the resource may have changed twice in it (8.8.2.2). `now` tells centuries, see ``HTTPDate``.
+    /// An entity tag is strong unless it is marked as weak. A date of modification is strong only if it is well before
+    /// the response, because the resource may change twice in a second (8.8.2.2). `now` tells centuries, see
+    /// ``HTTPDate``.
     package static func strong(in headers: HeaderFields, now: Date) -> String? {
         let validators = Validators(headers)
         if let tag = validators.tag { return tag.isStrong && FieldText.canBeReturned(tag.text) ? tag.text : nil }

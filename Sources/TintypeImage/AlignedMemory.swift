@@ -10,20 +10,20 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
 
     /// The bytes; their content is undefined at first.
     package let bytes: UnsafeMutableRawBufferPointer
-    /// What is given back.
+    /// The block to free.
     private let block: UnsafeMutableRawPointer
     /// The size of a block that may be kept for the next one; 0 of a small one.
     private let keptByteCount: Int
 
-    /// Takes memory.
+    /// Allocates memory.
     ///
-    /// Small blocks are not asked for as aligned ones: of those glibc takes back what it cut off at once, and when they
-    /// are freed, the hole is too small for the next one of the same size. With small blocks between them that stay,
-    /// such as the runtime's own, each frame of an animation would take new memory.
+    /// Small blocks are not allocated as aligned ones: glibc reclaims their remainder at once, and after they are freed
+    /// the hole is too small for the next block of the same size. With small blocks between them that stay, such as the
+    /// runtime's own, each frame of an animation would take new memory.
     ///
-    /// Large ones are asked for in huge pages: the first touch of each small page costs more than writing it. A last
-    /// part of half a huge page or more gets a whole one. Even so the zeroing of new pages is a tenth of a decode, and
-    /// several times as much where there are no huge pages at hand: some of what was given back is used again.
+    /// Large blocks use huge pages, because the first touch of each small page costs more than writing it. A last part
+    /// of half a huge page or more gets a whole one. Even so the zeroing of new pages is a tenth of a decode, and
+    /// several times as much without huge pages. Therefore some freed blocks are used again.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`.
     package init(byteCount: Int) throws(ImageError) {
@@ -49,14 +49,14 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
         guard MemoryRoom.has(size), posix_memalign(&base, Self.hugePageSize, size) == 0, let base else {
             throw .outOfMemory(byteCount)
         }
-        // Only advice: where it is refused, small pages do as well.
+        // This is only advice: without it small pages do as well.
         madvise(base, size, MADV_HUGEPAGE)
         self.block = base
         self.keptByteCount = size
         self.bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
     }
 
-    /// Takes memory that the system zeroes where it is first touched: what is never written costs nothing.
+    /// Allocates memory that the system zeroes at the first touch: memory that is never written costs nothing.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`.
     package init(zeroedByteCount byteCount: Int) throws(ImageError) {
@@ -78,11 +78,11 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
     }
 }
 
-/// What is asked before much memory is taken.
+/// The check before much memory is allocated.
 ///
-/// Where the process has a limit of its own (`ulimit -v`), a large block must not be the last that fits in it: Swift
-/// ends a process in which a small allocation fails. What is asked for here may be refused, and the load fails with a
-/// typed error instead. Without a limit the answer is always yes.
+/// If the process has a limit of its own (`ulimit -v`), a large block must not be the last that fits in it, because
+/// Swift ends a process in which a small allocation fails. This check fails instead, and the load throws a typed error.
+/// Without a limit it always succeeds.
 package enum MemoryRoom {
     /// Smaller blocks are not asked for: the answer would take longer than the block.
     private static let smallSize = 256 << 10

@@ -55,7 +55,7 @@ public struct Color: Sendable, Hashable {
     /// Black that can't be seen.
     public static let clear = Color(red: 0, green: 0, blue: 0, alpha: 0)
 
-    /// The colour in hexadecimal digits: `#rrggbb`, or `#rrggbbaa` where it is not opaque.
+    /// The colour in hexadecimal digits: `#rrggbb`, or `#rrggbbaa` if it is not opaque.
     public var hex: String {
         let samples = [self.red, self.green, self.blue] + (self.alpha == 255 ? [] : [self.alpha])
         return "#"

@@ -12,8 +12,8 @@ public struct Image: Sendable {
     public let isPreview: Bool
     /// The damage that the decoder found in the data of the image and continued after; empty for an intact file.
     public let damage: ImageDamage
-    /// Beside the orientation, and no `Double`: a value of four words is returned in registers, and hits in memory hand
-    /// out this one.
+    /// Stands beside the orientation, and is not a `Double`: a value of four words is returned in registers, and hits
+    /// in memory return this one.
     private let scaleBits: UInt32
     /// The encoded format that the image came from, or `nil` for one made in memory.
     public let sourceFormat: ImageFormat?

@@ -5,9 +5,9 @@ public struct ImageError: TintypeError, Equatable {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// The cause and the remedy, in a full sentence.
     public let message: String
 
     /// Creates an error.

@@ -2,17 +2,15 @@ extension ImageFormat {
     /// The bytes from the start of a file that signatures are looked for in.
     public static let signatureLength = 512
 
-    /// Recognises a format by the signature that its bytes start with.
+    /// Recognises a format by its signature at the start of the bytes.
     ///
-    /// Returns `nil` for bytes that are no known format. Names and media types are never
-    /// looked at: they lie too often.
+    /// Returns `nil` for bytes of no known format. Names and media types play no role, because they are often wrong.
     ///
-    /// Sources: the formats' specifications; for the ISO media brands RFC 4337 and the MP4
-    /// registration authority.
+    /// Sources: the formats' specifications; for the ISO media brands RFC 4337 and the MP4 registration authority.
     ///
     /// - Parameters:
     ///   - bytes: The file, or its start.
-    ///   - formats: Those of coders, which are asked before the known ones.
+    ///   - formats: The formats of coders, which are matched before the known ones.
     public init?(sniffing bytes: some Collection<UInt8>, among formats: [ImageFormat] = []) {
         let bytes = Signature(bytes: Array(bytes.prefix(Self.signatureLength)), trailing: Array(bytes.suffix(18)))
         let own = formats.first { $0.matches(bytes.bytes) }

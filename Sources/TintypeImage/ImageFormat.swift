@@ -1,7 +1,7 @@
-/// An encoded image format: one of those that are met in the field, or one that a coder brings.
+/// An encoded image format: a widespread one, or one that a coder adds.
 ///
-/// Known formats have a member each, so that an error can name what a body is even where no coder exists for it.
-/// Formats are equal where their names are; copies and comparisons of known ones cost nothing.
+/// Known formats have a member each, so that an error can name the format of a body even without a coder for it.
+/// Formats are equal if their names are equal. Copies and comparisons of known formats cost nothing.
 public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
     /// The known formats by their names.
     private enum Known: String, Sendable, CaseIterable {
@@ -16,7 +16,7 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         indirect case own(Own)
     }
 
-    /// What is told of a format that is not known here.
+    /// The description of a format that a coder adds.
     private struct Own: Sendable {
         let name: String
         let mediaType: String
@@ -30,14 +30,14 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         self.value = .known(value)
     }
 
-    /// Describes a format of a coder's own; the coder names it among the formats that it reads or writes.
+    /// Describes a format of a coder, which names it among the formats that it reads or writes.
     ///
     /// - Parameters:
-    ///   - name: What it is called, also in files that caches keep: no other format may have the name.
-    ///   - mediaType: Its media type; origins are asked for it.
+    ///   - name: The name, also in files of caches: no other format may have it.
+    ///   - mediaType: The media type, for the `Accept` field of requests.
     ///   - fileExtensions: The extensions of file names without their dots, the usual one first.
-    ///   - matches: Whether a file begins as the format says; it is given the first ``signatureLength`` bytes, or all
-    ///     of a shorter file, and is asked before the signatures of known formats are looked at.
+    ///   - matches: Returns whether a file has the format. It receives the first ``signatureLength`` bytes, or all of a
+    ///     shorter file, before the signatures of known formats are compared.
     public init(
         name: String,
         mediaType: String,
@@ -139,11 +139,11 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(self.name)
     }
 
-    /// The format of a name as ``name`` gives it, or `nil`; `jpg` is understood as well.
+    /// Creates the format of a name as ``name`` returns it, or `nil`; `jpg` is valid as well.
     ///
     /// - Parameters:
     ///   - name: The name, in any case.
-    ///   - formats: Those of coders, besides the known ones.
+    ///   - formats: The formats of coders, in addition to the known ones.
     public init?(name: String, among formats: [ImageFormat] = []) {
         let name = name.lowercased() == "jpg" ? "jpeg" : name.lowercased()
         if let format = formats.first(where: { $0.name == name }) {
@@ -155,11 +155,11 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The format that a file name extension stands for, without its dot, or `nil`.
+    /// Creates the format of a file name extension without its dot, or `nil`.
     ///
     /// - Parameters:
     ///   - fileExtension: The extension, in any case.
-    ///   - formats: Those of coders, besides the known ones.
+    ///   - formats: The formats of coders, in addition to the known ones.
     public init?(fileExtension: String, among formats: [ImageFormat] = []) {
         let text = fileExtension.lowercased()
         let format = ImageFormat(name: text, among: formats)

@@ -2,7 +2,7 @@
 ///
 /// A class, so that copying an image is free and a cache can hold it weakly.
 public final class PixelBuffer: Sendable {
-    /// Where the planes lie.
+    /// The places of the planes.
     public let layout: PixelLayout
     /// Written only while `init` runs, before any other thread can know of it.
     private let memory: AlignedMemory
@@ -78,7 +78,7 @@ public protocol RowSource: AnyObject {
 
     /// Writes the samples of the next row to the start of `row`, which holds at least one row.
     ///
-    /// - Throws: What the source throws for damaged input; `CancellationError`.
+    /// - Throws: The error of the source for damaged input; `CancellationError`.
     func readRow(into row: UnsafeMutableRawBufferPointer) throws
 
     /// The damage that was found in the rows so far; empty by default.

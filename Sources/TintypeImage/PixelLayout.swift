@@ -1,4 +1,4 @@
-/// Where the planes of an image lie in one block of memory.
+/// The places of the planes of an image in one block of memory.
 ///
 /// Rows start at multiples of 64 bytes, so that SIMD code can load them whole.
 public struct PixelLayout: Sendable, Hashable {

@@ -1,8 +1,8 @@
 /// A part of an image, in whole pixels.
 public struct PixelRectangle: Sendable, Hashable, Codable {
-    /// The columns to the left of it; negative where it begins outside.
+    /// The number of columns to the left of it; negative if it begins outside.
     public var x: Int
-    /// The rows above it; negative where it begins outside.
+    /// The number of rows above it; negative if it begins outside.
     public var y: Int
     /// Its columns.
     public var width: Int
@@ -17,7 +17,7 @@ public struct PixelRectangle: Sendable, Hashable, Codable {
         self.height = height
     }
 
-    /// The part of it that an image of `width` by `height` has; `nil` where that is nothing.
+    /// Returns the part of it within an image of `width` by `height`; `nil` if that is empty.
     package func cut(toWidth width: Int, height: Int) -> PixelRectangle? {
         guard let columns = Self.cut(self.x, self.width, to: width),
             let rows = Self.cut(self.y, self.height, to: height)

@@ -1,6 +1,6 @@
 import Tintype
 
-/// What `--rotate`, `--flip` and `--crop` ask for, whatever does it.
+/// The changes that `--rotate`, `--flip` and `--crop` ask for, with or without decoding.
 struct ImageChanges: Sendable {
     /// The rotation and then the flip, of an upright image.
     let turn: JPEGTransform.Turn

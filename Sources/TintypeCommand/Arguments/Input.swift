@@ -6,7 +6,7 @@ import Tintype
 struct Input: Sendable {
     /// As it was written; what is not UTF-8 is replaced.
     let text: String
-    /// Where it is; paths become `file:` URLs.
+    /// The URL; paths become `file:` URLs.
     let url: URL
     /// The same as a path, for what is one.
     let path: Argument

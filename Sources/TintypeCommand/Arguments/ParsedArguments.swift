@@ -98,7 +98,7 @@ struct ParsedArguments {
 
 /// The command was called wrongly.
 struct UsageError: Error {
-    /// What is wrong, without a capital or a full stop: it follows the command's name.
+    /// The mistake, without a capital or a full stop: it follows the command's name.
     let message: String
 
     init(_ message: String) {
@@ -123,7 +123,7 @@ struct Argument: Sendable, Hashable {
     /// The argument as text; what is not UTF-8 is replaced.
     var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// The argument as text, or `nil` where it is not UTF-8.
+    /// The argument as text, or `nil` if it is not UTF-8.
     var exactText: String? { String(validating: self.bytes, as: UTF8.self) }
 
     /// Calls `body` with the argument as a path for the system.

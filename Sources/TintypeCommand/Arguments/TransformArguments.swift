@@ -11,7 +11,7 @@ struct TransformArguments {
         "--hue", "--round", "--tint", "--overlay",
         "--pipeline",
     ]
-    /// Those that say how others work, wherever they stand.
+    /// The options that configure other options, wherever they stand.
     private static let settings: Set = ["--enlarge", "--linear", "--mode", "--filter", "--gravity", "--background"]
     /// Settings with values, and the transforms that they are for.
     private static let users: [String: Set] = [
@@ -61,14 +61,14 @@ struct TransformArguments {
                                 for --overlay
         """
 
-    /// What is done, the first thing first.
+    /// The transforms in their order.
     private(set) var pipeline: TransformPipeline = []
-    /// What lies below transparent pixels in formats without alpha; `nil` where nothing is said of it.
+    /// The colour below transparent pixels in formats without alpha; `nil` if it is not set.
     let background: Color?
 
     private let arguments: ParsedArguments
     private let light: LightSpace
-    // What the settings say for the next transform.
+    // The settings for the next transform.
     private var gravity = Gravity.center
     private var color: Color?
     private var mode: Resize.Mode?
@@ -349,7 +349,7 @@ struct TransformArguments {
 }
 
 extension DecodingError {
-    /// What is wrong, and where, in a line.
+    /// The mistake and its place, in one line.
     fileprivate var reason: String {
         let context: Context? =
             switch self {

@@ -8,9 +8,10 @@ enum BlockEncoder {
         case palette
     }
 
-    /// One line of text for each two rows of pixels, without line breaks; each leaves the terminal's colours as they were.
+    /// Returns one line of text for each two rows of pixels, without line breaks; each leaves the terminal's colours
+    /// unchanged.
     ///
-    /// Nothing is drawn where a pixel is hardly opaque.
+    /// Draws nothing for pixels that are hardly opaque.
     static func lines(_ pixels: TerminalPixels, colors: Colors) -> [[UInt8]] {
         let values = pixels.masked.map { $0 == 0 ? nil : Self.value(of: $0, in: colors) }
         return stride(from: 0, to: pixels.height, by: 2).map { row in

@@ -15,7 +15,7 @@ enum GraphicsProtocol: String, Sendable, CaseIterable {
 
 /// Brings images to the size of some cells, and writes them for a terminal.
 struct ImageDrawing: Sendable {
-    /// The size of a cell where the terminal does not say: that of a VT340, twice as high as wide.
+    /// The cell size of a VT340, twice as high as wide, for terminals that do not report theirs.
     private static let usualCell = PixelExtent(width: 10, height: 20)
 
     /// A width and a height in pixels, which need not be whole.
@@ -31,13 +31,13 @@ struct ImageDrawing: Sendable {
     /// Whether the terminal has told the size of its cells.
     let isCellKnown: Bool
 
-    /// Prepares to draw; `cell` is the size of a cell in pixels, where that is known.
+    /// Prepares to draw; `cell` is the size of a cell in pixels, if it is known.
     init(_ graphics: GraphicsProtocol, colors: BlockEncoder.Colors, cell: PixelExtent?) {
         let size = cell ?? Self.usualCell
         self.graphics = graphics
         self.colors = colors
         self.isCellKnown = cell != nil
-        // Of blocks a pixel is as wide as a cell.
+        // With blocks, a pixel is as wide as a cell.
         self.cell = graphics == .blocks ? PixelExtent(width: 1, height: size.height / size.width) : size
     }
 

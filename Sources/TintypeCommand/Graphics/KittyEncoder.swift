@@ -62,7 +62,7 @@ enum KittyEncoder {
         }
     }
 
-    /// The bytes in zlib's format; `nil` where there is no memory for it.
+    /// Returns the bytes in zlib's format; `nil` without memory.
     private static func compressed(_ bytes: [UInt8]) -> [UInt8]? {
         // The fastest level: a frame must be there in time, and the terminal is mostly near.
         guard let compressor = libdeflate_alloc_compressor(1) else { return nil }

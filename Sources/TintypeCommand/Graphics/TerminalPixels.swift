@@ -2,7 +2,7 @@ import Tintype
 
 /// The pixels of an upright image, as they are written to terminals.
 struct TerminalPixels: Equatable {
-    /// The least alpha of a pixel that is shown where a terminal knows only opaque ones.
+    /// The least alpha of a visible pixel on terminals that know only opaque ones.
     private static let opaqueAlpha: UInt32 = 128
 
     let width: Int
@@ -42,7 +42,7 @@ struct TerminalPixels: Equatable {
     /// Whether any pixel is not opaque.
     var isTransparent: Bool { self.pixels.contains { $0 < 0xFF00_0000 } }
 
-    /// The pixels for terminals without alpha: opaque, or zero where nothing is drawn.
+    /// The pixels for terminals without alpha: opaque, or zero for invisible ones.
     var masked: [UInt32] {
         self.pixels.map { $0 >> 24 < Self.opaqueAlpha ? 0 : $0 | 0xFF00_0000 }
     }

@@ -90,7 +90,7 @@ struct DecodeCommand: Subcommand {
         }
     }
 
-    /// The stored frame; where a part of it may be missing and is, that is said.
+    /// Returns the stored frame, and warns if a part of it is missing.
     private func decode(_ decoder: ImageDecoder) throws -> Image {
         var strict = self.options
         strict.allowsTruncated = false

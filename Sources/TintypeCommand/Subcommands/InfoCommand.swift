@@ -63,7 +63,7 @@ struct InfoCommand: Subcommand {
     }
 }
 
-/// What is known of an image from its header, as it is reported.
+/// The reported properties of an image, from its header.
 private struct ImageInfo: Encodable {
     private enum CodingKeys: String, CodingKey {
         case path, format, width, height, pixelWidth, pixelHeight, orientation, frames, loopCount, durations, hasAlpha
@@ -100,7 +100,7 @@ private struct ImageInfo: Encodable {
         try container.encode(self.header.animation.durations, forKey: .durations)
         try container.encode(self.header.hasAlpha, forKey: .hasAlpha)
         try container.encode(self.header.bitDepth, forKey: .bitDepth)
-        // What is missing is `null`, not a missing key.
+        // Missing values are `null` instead of missing keys.
         try container.encode(self.header.colorProfileDescription, forKey: .colorProfile)
         try container.encode(self.metadata.cameraMake, forKey: .cameraMake)
         try container.encode(self.metadata.cameraModel, forKey: .cameraModel)

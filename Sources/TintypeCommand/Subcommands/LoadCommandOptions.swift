@@ -2,7 +2,7 @@ import FoundationEssentials
 import Synchronization
 import Tintype
 
-/// What the options of `tintype load` ask for.
+/// The meaning of the options of `tintype load`.
 struct LoadCommandOptions: Sendable {
     let output: Argument?
     /// For each input, the name of its file in a folder, without the extension.
@@ -10,14 +10,14 @@ struct LoadCommandOptions: Sendable {
     let writesToDirectory: Bool
     let format: ImageFormat?
     let quality: Int?
-    /// What is made of each image.
+    /// The transforms of each image.
     let transforms: TransformArguments?
     /// Whether a JPEG is written in scans from coarse to fine.
     let isProgressive: Bool
     /// Whether of an animation only the first frame is wanted.
     let isStill: Bool
     let keepsMetadata: Bool
-    /// What is done without decoding, where that is asked for.
+    /// The lossless transform, if one is asked for.
     let lossless: JPEGTransform?
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
@@ -99,7 +99,7 @@ struct LoadCommandOptions: Sendable {
         return chosen.first?.policy
     }
 
-    /// What `--lossless` asks for, with all that can be done so.
+    /// Returns the lossless transform of `--lossless` and the options that it permits.
     private static func lossless(_ arguments: ParsedArguments) throws(UsageError) -> JPEGTransform? {
         guard arguments.has("--lossless") else {
             let own = ["--optimize", "--strip", "--perfect"]

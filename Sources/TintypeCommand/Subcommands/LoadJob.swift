@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tintype
 
-/// What came of one input of `tintype load`.
+/// The result for one input of `tintype load`.
 struct LoadResult: Sendable {
     let input: Input
     let outcome: Result<LoadedImage, any Error>
@@ -100,7 +100,7 @@ struct LoadJob: Sendable {
         let response = try await self.loader.dataResponse(for: self.request(for: input))
         let result = try await self.loader.transform(response.data, by: transform)
         let time = start.duration(to: clock.now)
-        // As it is seen: where it was not turned, its orientation is still to be applied.
+        // The size as people see it, after the orientation if the image was not turned.
         let header = try? ImageDecoder(result.data, registry: CoderRegistry()).header
         let (width, height) = header?.uprightSize ?? (result.width, result.height)
         var written: WrittenFile?
@@ -159,9 +159,9 @@ struct LoadJob: Sendable {
         throw CancellationError()
     }
 
-    /// Where the bytes of an image came from.
+    /// Returns the origin of the bytes of an image.
     ///
-    /// An image that was revalidated comes from the memory in the end: the load has put the cached one there before.
+    /// A revalidated image finally comes from memory, because the load has put the cached one there before.
     private static func source(of response: ImageResponse, cached: LoadSource?) -> LoadSource {
         guard response.source == .memory, let cached else { return response.source }
         return response.metrics.transfer.map { $0.bytes > 0 } == true ? .network : cached
@@ -176,7 +176,7 @@ struct LoadJob: Sendable {
         )
     }
 
-    /// - Returns: What was written, unless the input is that file and has those bytes.
+    /// - Returns: The written file, unless the input is that file with the same bytes.
     private func write(
         _ response: ImageResponse,
         of input: Input,

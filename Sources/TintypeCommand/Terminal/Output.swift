@@ -28,14 +28,14 @@ final class Output: Sendable {
     /// Whether a person watches.
     var isTerminal: Bool { isatty(self.descriptor) == 1 }
 
-    /// The size of the terminal; 80 columns and 24 rows where it does not say.
+    /// The size of the terminal; 80 columns and 24 rows if it does not report one.
     var size: (columns: Int, rows: Int) {
         let size = self.window
         guard size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// The size of all cells of the terminal together in pixels; `nil` where it does not say.
+    /// The size of all cells of the terminal together in pixels; `nil` if it does not report one.
     var pixelSize: (width: Int, height: Int)? {
         let size = self.window
         guard size.ws_xpixel > 0, size.ws_ypixel > 0 else { return nil }
@@ -55,7 +55,7 @@ final class Output: Sendable {
         try Self.check(self.write(text.harmless + "\n"))
     }
 
-    /// - Throws: What it means that standard output was written with the `errno` `code`, unless that is 0.
+    /// - Throws: The meaning of the `errno` `code` for standard output, unless it is 0.
     static func check(_ code: CInt) throws(OutputError) {
         guard code != 0 else { return }
         throw OutputError(

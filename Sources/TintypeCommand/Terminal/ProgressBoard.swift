@@ -158,7 +158,7 @@ struct ProgressRow: Sendable {
         }
     }
 
-    /// What a row is about.
+    /// The subject of a row.
     enum Content: Sendable {
         /// One load.
         case transfer(TransferProgress)
@@ -207,7 +207,7 @@ struct ProgressRow: Sendable {
         }
     }
 
-    /// A filled bar, or one that only says that something moves where the length is not known.
+    /// Returns a filled bar, or a bar that only shows movement if the length is unknown.
     private static func bar(_ fraction: Double?, width: Int) -> String {
         guard let fraction else { return String(repeating: "~", count: width) }
         let filled = Int((min(1, fraction) * Double(width)).rounded(.down))

@@ -1,6 +1,6 @@
-/// What a terminal says when it is asked what it can draw, told apart from keys.
+/// The answers of a terminal about its abilities, separated from keys.
 ///
-/// What comes is not trusted: answers are short, and what is longer or unknown is passed over.
+/// The input is not trusted: answers are short, and longer or unknown ones are skipped.
 struct TerminalAnswers: Sendable {
     /// The most bytes of one answer that are looked at.
     private static let maximumLength = 256
@@ -102,7 +102,7 @@ struct TerminalAnswers: Sendable {
             if numbers[0] == 6 { self.cell = (width, height) }
             if numbers[0] == 4 { self.window = (width, height) }
         default:
-            // Arrows and the like; an answer to a question that was not asked is none.
+            // Arrow keys and their like; an unasked answer does not count.
             if !isPrivate { self.hasKey = true }
         }
     }

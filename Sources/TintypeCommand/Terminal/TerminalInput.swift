@@ -2,9 +2,9 @@ import CTintypeShims
 import Glibc
 import TintypeConcurrency
 
-/// The keyboard of the terminal, which is also where its answers come from.
+/// The keyboard of the terminal, which also delivers its answers.
 ///
-/// On a thread of its own, which sleeps until a key is pressed.
+/// Runs on a thread of its own, which sleeps until a key is pressed.
 actor TerminalInput {
     private nonisolated let executor = ThreadExecutor(name: "tintype-keys")
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -14,9 +14,9 @@ actor TerminalInput {
     private nonisolated let wakeup: CInt
     private var hasEnded = false
 
-    /// Opens the terminal that the process may read from; `nil` where there is none.
+    /// Opens the terminal that the process may read from; returns `nil` without one.
     ///
-    /// - Throws: `ThreadError` where the system refuses the thread.
+    /// - Throws: `ThreadError` if the system refuses the thread.
     static func open() throws(ThreadError) -> TerminalInput? {
         // Standard input may be anything; the terminal is known by this name, whatever it is.
         let descriptor = Glibc.open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
@@ -44,9 +44,10 @@ actor TerminalInput {
         self.executor.shutdown()
     }
 
-    /// Runs `body` while keys come one by one and are not shown; leaves the terminal as it was.
+    /// Runs `body` while keys come one by one and are not shown; restores the terminal afterwards.
     ///
-    /// `body` gets no input where the terminal can't do that: what it answers would be shown, and come by lines.
+    /// `body` gets no input if the terminal cannot do that, because it would show its answers and deliver them by
+    /// lines.
     nonisolated func reading<Result>(_ body: (TerminalInput?) async throws -> Result) async rethrows -> Result {
         defer { TerminalMode.leave() }
         return try await body(TerminalMode.enter(self.descriptor) ? self : nil)
@@ -55,12 +56,12 @@ actor TerminalInput {
     /// Asks the terminal, and returns what it has answered until it was done or the time is over.
     nonisolated func answers(to query: String, within timeout: Duration) async -> TerminalAnswers {
         let answers = await self.wakingUp { await self.readAnswers(to: query, within: timeout) }
-        // What comes later is not for the shell.
+        // Later input is not for the shell.
         if !answers.isComplete { TerminalMode.discardInput() }
         return answers
     }
 
-    /// Returns true once a key is pressed; false once the task is cancelled, or where no key will come.
+    /// Returns true when a key is pressed; returns false when the task is cancelled, or if no key can come.
     nonisolated func waitForKey() async -> Bool {
         await self.wakingUp { await self.readKey() }
     }
@@ -98,7 +99,7 @@ actor TerminalInput {
         return answers.hasKey
     }
 
-    /// What can be read within so many milliseconds, -1 for ever; `nil` where nothing came.
+    /// Returns the input within so many milliseconds, -1 for ever; `nil` without any.
     private func read(within milliseconds: CInt) -> ArraySlice<UInt8>? {
         guard !self.hasEnded else { return nil }
         var sources = [

@@ -13,10 +13,10 @@ enum TerminalMode {
 
     private static let saved = Locked<Saved?>(nil)
 
-    /// Lets keys come one by one, without being shown; `false` where that can't be.
+    /// Lets keys come one by one, without showing them; returns `false` if that is impossible.
     ///
-    /// `Ctrl-C` still interrupts. The keys that would stop the process, or end it with a core file, are keys like any
-    /// other: the terminal would be left like this.
+    /// `Ctrl-C` still interrupts. The keys that would stop the process, or end it with a core file, become ordinary
+    /// keys, because they would leave the terminal in this mode.
     static func enter(_ descriptor: CInt) -> Bool {
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { return false }

@@ -4,17 +4,17 @@ import TintypeTargets
 
 /// Images on a terminal: a target with a key for each place.
 ///
-/// It draws in the lines that follow the cursor, which it makes room for by scrolling. Between two drawings the cursor is
-/// hidden, and stands where the drawing begins. On a thread of its own, since writing to a terminal blocks.
+/// The screen draws in the lines below the cursor, and scrolls to make room for them. Between two drawings the cursor
+/// is hidden at the start of the drawing. The screen has a thread of its own, because writing to a terminal blocks.
 actor TerminalScreen: ImageTarget {
     static let showCursor = "\u{1B}[?25h"
     private static let hideCursor = "\u{1B}[?25l"
 
-    /// What is at a place.
+    /// The content of a place.
     private struct Slot {
         let place: ScreenLayout.Place
         let label: String
-        /// What the label's line says, or the first line where there is no label.
+        /// The text of the label's line, or of the first line without a label.
         var status = ""
         /// The cells that an image takes.
         var size: CellSize?
@@ -35,13 +35,13 @@ actor TerminalScreen: ImageTarget {
     /// The `errno` of the first write that failed; nothing is written after it.
     private var failure: CInt = 0
 
-    /// Makes a screen of the lines that follow the cursor.
+    /// Creates a screen in the lines below the cursor.
     ///
     /// - Parameters:
     ///   - output: The terminal.
-    ///   - drawing: How it is drawn on.
-    ///   - firstImageID: Names the first image in the terminal; the others follow it.
-    /// - Throws: `ThreadError` where the system refuses the thread.
+    ///   - drawing: The way of drawing.
+    ///   - firstImageID: The number of the first image in the terminal; the others follow it.
+    /// - Throws: `ThreadError` if the system refuses the thread.
     init(
         output: Output,
         drawing: ImageDrawing,
@@ -60,7 +60,7 @@ actor TerminalScreen: ImageTarget {
 
     // MARK: Pages
 
-    /// Makes places for images, and makes room for those that have labels.
+    /// Creates places for images, and makes room for the ones with labels.
     func begin(_ places: [(key: TargetKey, place: ScreenLayout.Place, label: String)]) {
         self.write("\(Self.hideCursor)\r")
         for (key, place, label) in places {
@@ -72,11 +72,11 @@ actor TerminalScreen: ImageTarget {
         }
     }
 
-    /// Leaves what is drawn, and moves on to the line below it.
+    /// Keeps the drawings, and moves to the line below them.
     ///
-    /// - Throws: `OutputError` where the terminal could not be written.
+    /// - Throws: `OutputError` if the terminal could not be written.
     func end() throws(OutputError) {
-        // Beside a label it stays: there it says what failed.
+        // Beside a label the text stays, because it names the failure.
         for (key, slot) in self.slots where !slot.place.hasLabel { self.show(status: "", at: key) }
         let used = self.slots.values.map { slot in
             slot.place.row + (slot.place.hasLabel ? 1 : 0) + (slot.size?.rows ?? 0)
@@ -126,7 +126,7 @@ actor TerminalScreen: ImageTarget {
             let drawing = try self.drawing.drawing(of: image, in: slot.place.size)
             try self.draw(drawing, at: key, isStill: isStill)
         } catch {
-            // Of a load that is over; or there is no memory for it, and the image stays out.
+            // The load has ended, or the image did not fit into memory and stays out.
             if !(error is CancellationError) { self.show(status: "failed", at: key) }
         }
     }
@@ -136,7 +136,7 @@ actor TerminalScreen: ImageTarget {
         let first = slot.place.row + (slot.place.hasLabel ? 1 : 0)
         self.reserve(first + drawing.size.rows)
         var bytes: [UInt8] = []
-        // What is transparent would show what was there.
+        // Transparent parts would show the earlier content.
         let pixels: TerminalPixels? = if case .pixels(let pixels) = drawing.content { pixels } else { nil }
         let leavesWhatIsThere = self.drawing.graphics == .sixel && pixels?.isTransparent == true
         if !slot.place.hasLabel, !slot.status.isEmpty {
@@ -197,7 +197,7 @@ actor TerminalScreen: ImageTarget {
         self.write(bytes + Self.moveBack)
     }
 
-    /// Makes the lines that follow be there, and stands where it stood.
+    /// Makes sure that the lines below exist, and returns to the same place.
     private func reserve(_ rows: Int) {
         guard rows > self.reservedRows else { return }
         let down = self.reservedRows > 0 ? "\u{1B}[\(self.reservedRows)B" : ""
@@ -212,7 +212,7 @@ actor TerminalScreen: ImageTarget {
         }
     }
 
-    /// Remembers where the cursor stands, and moves from there.
+    /// Saves the place of the cursor, and moves from there.
     private static func move(to row: Int, _ column: Int) -> [UInt8] {
         var text = "\u{1B}7"
         if row > 0 { text += "\u{1B}[\(row)B" }

@@ -32,7 +32,7 @@ extension String {
         return String(result)
     }
 
-    /// A name for messages: printable, and cut where it is long, as `data:` URLs are.
+    /// A name for messages: printable, and cut if it is long, as `data:` URLs are.
     var abbreviated: String { self.printable.shortened(to: 200) }
 
     /// The columns that a terminal needs for the text.

@@ -4,9 +4,9 @@ import Tintype
 
 /// The folder of the disk cache, as far as the command looks at it itself.
 enum CacheFolder {
-    /// Why the folder is there and can't be used; `nil` where it can, and where it is yet to be made.
+    /// Returns the reason why an existing folder cannot be used; `nil` if it can, or does not exist yet.
     ///
-    /// A cache takes what it can't read for a miss: it would look empty.
+    /// A cache treats unreadable entries as misses: it would look empty.
     static func problem(_ configuration: DiskCache.Configuration) -> String? {
         let path = configuration.directory.path
         var status = stat()
@@ -19,7 +19,7 @@ enum CacheFolder {
         return self.message(path, errno)
     }
 
-    /// That there is no cache in the folder: it would look empty, and its name may be mistyped; `nil` where there is one.
+    /// Returns an error if there is no cache in the folder, whose name may be mistyped; otherwise `nil`.
     static func absence(_ configuration: DiskCache.Configuration) -> String? {
         let path = configuration.directory.path
         var status = stat()
@@ -45,7 +45,7 @@ extension DiskCache.Configuration {
         let cache = DiskCache(copy)
         let statistics = await cache.statistics()
         await cache.shutdown()
-        // What another process's lock hides may be any size.
+        // The hidden part behind another process's lock may have any size.
         guard statistics.lockTimeouts == 0 else { return copy }
         copy.sizeLimit = max(self.sizeLimit, statistics.byteCount + statistics.overheadByteCount)
         return copy

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tintype
 
-/// What an action on the cache found: one JSON object, or lines for people.
+/// The result of an action on the cache: one JSON object, or lines for people.
 protocol CacheReport: Encodable {
     var lines: [String] { get }
     /// Whether all is well.
@@ -12,7 +12,7 @@ extension CacheReport {
     var isGood: Bool { true }
 }
 
-/// What `tintype cache stats` reports.
+/// The report of `tintype cache stats`.
 struct StatisticsReport: CacheReport {
     let directory: String
     let entries: Int
@@ -49,7 +49,7 @@ struct StatisticsReport: CacheReport {
     }
 }
 
-/// What `tintype cache clear` reports.
+/// The report of `tintype cache clear`.
 struct ClearReport: CacheReport {
     let directory: String
     let entries: Int
@@ -66,7 +66,7 @@ struct ClearReport: CacheReport {
     }
 }
 
-/// What `tintype cache prune` reports.
+/// The report of `tintype cache prune`.
 struct PruneReport: CacheReport {
     let directory: String
     let removed: Int
@@ -106,7 +106,7 @@ struct PruneReport: CacheReport {
     }
 }
 
-/// What `tintype cache verify` reports.
+/// The report of `tintype cache verify`.
 struct VerifyReport: CacheReport {
     /// A damaged entry.
     struct Finding: Encodable {

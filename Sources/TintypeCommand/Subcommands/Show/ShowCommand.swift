@@ -30,7 +30,7 @@ struct ShowCommand: Subcommand {
     static let concurrency = 4
     /// How long a terminal may take to say what it can do.
     private static let answerTime = Duration.seconds(1)
-    /// The columns where there is no terminal.
+    /// The number of columns without a terminal.
     private static let usualColumns = 80
 
     private let inputs: [Input]
@@ -169,7 +169,7 @@ struct ShowCommand: Subcommand {
         switch drawn.content {
         case .lines(let lines): lines.flatMap { $0 + [UInt8(ascii: "\n")] }
         case .pixels(let pixels):
-            // Kitty leaves the cursor where it is; Sixel, on the last line of the image.
+            // Kitty does not move the cursor; Sixel leaves it on the last line of the image.
             try drawing.bytes(of: pixels, id: id, cells: drawn.size, isStill: true)
                 + Array(repeating: UInt8(ascii: "\n"), count: drawing.graphics == .kitty ? drawn.size.rows : 1)
         }

@@ -2,9 +2,9 @@ import Tintype
 import TintypeConcurrency
 import TintypeTargets
 
-/// Shows as many images as the terminal has room for at once: loads them side by side, and plays those that move.
+/// Shows as many images at once as fit on the terminal: loads them side by side, and plays animations.
 struct ShowPage: Sendable {
-    /// What becomes of animations.
+    /// The treatment of animations.
     enum Playback: Sendable {
         /// Only their first images are shown.
         case still
@@ -26,10 +26,10 @@ struct ShowPage: Sendable {
     let playback: Playback
     let cachePolicy: CachePolicy?
 
-    /// Shows images until all are there, and what moves has come to its end or a key was pressed.
+    /// Shows images until all have arrived, and all animations have ended or a key was pressed.
     ///
-    /// - Returns: Those that failed, in their order.
-    /// - Throws: `CancellationError`; `OutputError` where the terminal can't be written.
+    /// - Returns: The failed inputs, in their order.
+    /// - Throws: `CancellationError`; `OutputError` if the terminal cannot be written.
     func show(_ inputs: [Input], at places: [ScreenLayout.Place]) async throws -> [(Input, any Error)] {
         let keys = inputs.indices.map { TargetKey("\($0)") }
         await self.screen.begin(inputs.indices.map { (keys[$0], places[$0], inputs[$0].text) })
@@ -60,7 +60,7 @@ struct ShowPage: Sendable {
         return unloaded.merging(unplayed) { first, _ in first }
     }
 
-    /// Loads some images at once, and hands on those that move; returns why the others failed.
+    /// Loads some images at once, and hands on the animations; returns the errors of the others.
     private func load(
         _ inputs: [Input],
         _ keys: [TargetKey],
@@ -90,7 +90,7 @@ struct ShowPage: Sendable {
         }
     }
 
-    /// Loads one image, and returns its frames where it is to be played.
+    /// Loads one image, and returns its frames if it is to be played.
     private func load(_ input: Input, _ key: TargetKey, _ place: ScreenLayout.Place) async throws -> FrameSource? {
         let request = ImageRequest(
             url: input.url,
@@ -102,7 +102,7 @@ struct ShowPage: Sendable {
         guard case .loops = self.playback, let data = response.data,
             let decoder = try? ImageDecoder(data, registry: CoderRegistry()), decoder.header.animation.frameCount > 1
         else { return nil }
-        // What was just loaded is cached.
+        // The image was just loaded, so it is cached.
         return try await self.loader.frames(for: ImageRequest(url: input.url))
     }
 
@@ -116,7 +116,7 @@ struct ShowPage: Sendable {
                 await self.playAll(animations) { motion.yield() }
             }
             group.addTask {
-                // What is typed where nothing moves is for the shell.
+                // Without animations, the shell gets the typed keys.
                 for await _ in moves where await self.input?.waitForKey() == true { return [:] }
                 return nil
             }
