@@ -53,9 +53,7 @@ final class HostileOrigin: Sendable {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "origin.py").path
         self.folder = try TemporaryDirectory(prefix: "tintype-hostile")
         let log = self.folder.path(of: "output.log")
-        // Origins have machines of their own: this one gets the processors that the loader leaves.
-        let command = ["/usr/bin/nice", "-n", "19", "/usr/bin/python3", script, self.folder.path]
-        self.process = try ChildProcess(command, log: log)
+        self.process = try ChildProcess(["/usr/bin/python3", script, self.folder.path], log: log)
         let file = self.folder.path(of: "origin.json")
         let deadline = ContinuousClock.now + .seconds(60)
         while !FileManager.default.fileExists(atPath: file) {
