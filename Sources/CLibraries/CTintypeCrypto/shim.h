@@ -24,14 +24,14 @@ static inline int ccrypto_has_pending(const void *ssl) {
     return SSL_has_pending((const SSL *)ssl);
 }
 
-/// What bounds the bytes that a TLS connection reads in one turn of the loop that drives it.
+/// The limit of the bytes that a TLS connection reads in one turn of the loop that drives it.
 struct ccrypto_read_share {
     /// The number of the turn; outlives the connection.
     const uint64_t *turn;
     uint64_t seen;
     size_t count;
     size_t limit;
-    /// Whether the end of the connection is an error where no close alert came before.
+    /// Whether the end of the connection is an error without a close alert before it.
     int requires_alert;
 };
 
@@ -66,7 +66,7 @@ static inline long ccrypto_share_callback(
 /// Lets a connection read at most about `limit` bytes while `turn` has one value; does nothing the second time.
 ///
 /// Its library may read frame after frame in one call for as long as the peer sends. Unless HTTP/2 is spoken, whose
-/// frames say where a body ends, the end of the connection is an error where no close alert came before.
+/// frames say where a body ends, the end of the connection is an error without a close alert before it.
 static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, size_t limit) {
     BIO *bio = SSL_get_rbio((const SSL *)ssl);
     if (!bio || BIO_get_callback_ex(bio)) return;

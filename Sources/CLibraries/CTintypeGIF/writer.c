@@ -8,7 +8,7 @@ static const uint32_t EMPTY_SLOT = UINT32_MAX;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/// What the loop over indices changes, in local variables.
+/// The values that the loop over indices changes, in local variables.
 struct output {
     uint32_t bits, bit_count, code_size, next_code, block_count;
     uint8_t *target;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// A row of a block. Of numbers without a sign, where negation can't overflow.
+// A row of a block, in numbers without a sign, whose negation can't overflow.
 typedef uint16_t line __attribute__((vector_size(16)));
 
 // MARK: Turns

@@ -14,7 +14,7 @@ typedef struct cjpeg_turn {
     /// turned image.
     JDIMENSION columns;
     JDIMENSION rows;
-    /// Where the new image begins in the turned one, in blocks.
+    /// The start of the new image in the turned one, in blocks.
     JDIMENSION left;
     JDIMENSION top;
 } cjpeg_turn;

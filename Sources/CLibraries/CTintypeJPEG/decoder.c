@@ -13,10 +13,10 @@
 // Rows that the library is offered at once; it fills 2 to 4 of them a call.
 #define ROWS_AT_ONCE 16
 
-// Bytes that the library is given at once where all are there, and between two counts of work.
+// The bytes that the library gets at once if all have arrived, and between two counts of work.
 #define BYTES_AT_ONCE (256 << 10)
 
-// Where a marker behind the scan is looked for, from the end of the file.
+// The part at the end of the file in which the decoder looks for a marker behind the scan.
 #define TAIL_SIZE (64 << 10)
 
 struct cjpeg_decoder {
@@ -29,10 +29,10 @@ struct cjpeg_decoder {
     /// The work of a row of blocks in the present scan.
     int64_t row_work;
     size_t loan_count;
-    /// What is lent and the library was not given yet.
+    /// The lent bytes that the library did not get yet.
     const uint8_t *rest;
     size_t rest_count;
-    /// What is left out of the loan, and how much of that has been passed.
+    /// The gaps in the loan, and the number of gaps that were passed.
     cjpeg_range *gaps;
     size_t gap_count;
     size_t passed_gap_count;
@@ -47,7 +47,7 @@ struct cjpeg_decoder {
     int maximum_scans;
     int completed_scans;
     size_t completed_offset;
-    /// What `eoi_reached` was before the output pass.
+    /// The value of `eoi_reached` before the output pass.
     bool had_end;
     /// The marker behind a single scan was found; the first byte of one was the last that was looked at.
     bool has_scan_end;
@@ -134,7 +134,7 @@ void cjpeg_decoder_lend(cjpeg_decoder *decoder, const uint8_t *bytes, size_t cou
     decoder->rest = bytes == NULL ? NULL : bytes + skipped;
     decoder->rest_count = count - skipped;
     decoder->gap_count = 0;
-    // Where more is to come, the library goes back to where it could not go on: it is given everything at once.
+    // If more bytes will come, the library goes back to the place where it stopped, so it gets everything at once.
     give(decoder, is_complete ? 0 : decoder->rest_count);
 }
 
@@ -282,7 +282,7 @@ cjpeg_status cjpeg_decoder_start(
     library->scale_denom = (unsigned)divisor;
     library->dct_method = JDCT_ISLOW;
     library->do_fancy_upsampling = TRUE;
-    // What is left out is missing on purpose: it must not be made up for.
+    // The gaps are deliberate: the library must not smooth over them.
     library->do_block_smoothing = decoder->gap_count == 0;
     library->buffered_image = jpeg_has_multiple_scans(library);
     decoder->maximum_scans = maximum_scans;

@@ -49,7 +49,7 @@ bool cjpeg_entropy_install(j_decompress_ptr library) {
 #define SKIP_BITS 12
 
 #define WINDOW_SIZE 16384
-// The most bytes that a block can take: 64 times a code that is none (17 bits) and 15 bits of a value; and some.
+// The most bytes that a block can take: 64 times an invalid code (17 bits) and 15 bits of a value; and some.
 #define BLOCK_BYTES 272
 #define PADDING (BLOCK_BYTES * D_MAX_BLOCKS_IN_MCU + 64)
 
@@ -113,14 +113,14 @@ typedef struct skip_table {
 typedef struct block_place {
     const symbol_table *dc;
     const symbol_table *ac;
-    // NULL where the DC coefficient is enough.
+    // NULL if the DC coefficient is enough.
     const pair_table *pairs;
     const skip_table *skips;
     int component;
 } block_place;
 
 struct cjpeg_entropy {
-    // What `insufficient_data` is to the library: zeros are made up until the next restart.
+    // Like `insufficient_data` of the library: zeros stand in until the next restart.
     bool is_exhausted;
     unsigned restarts_to_go;
     unsigned mcus_to_go;
@@ -131,13 +131,13 @@ struct cjpeg_entropy {
     symbol_table *ac_tables[NUM_HUFF_TBLS];
     pair_table *pair_tables[NUM_HUFF_TBLS];
     skip_table *skip_tables[NUM_HUFF_TBLS];
-    // Where the next bit is in the window, and how many bytes that has.
+    // The position of the next bit in the window, and the number of its bytes.
     size_t bit;
     size_t end;
     uint8_t *window;
 };
 
-// What stands behind 63 is for runs that lead over the end of a block.
+// The entries behind 63 are for runs that lead over the end of a block.
 static const uint8_t natural_order[64 + 16] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,
     6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31,
@@ -163,7 +163,7 @@ static void make_symbols(symbol_table *table, const JHUFF_TBL *codes, bool is_dc
         }
         table->largest[length] = codes->bits[length] > 0 ? code - 1 : -1;
     }
-    // Ends each search: such a code is none.
+    // Ends each search: such a code is invalid.
     table->largest[17] = INT32_MAX;
 }
 
@@ -229,7 +229,7 @@ static void make_pairs(pair_table *table, const JHUFF_TBL *codes) {
 static skip_entry skip_at(unsigned index, const uint8_t *lengths, const uint8_t *symbols) {
     const unsigned mask = (1 << SKIP_BITS) - 1;
     unsigned bits = 0, steps = 0;
-    // So few that the last run can't lead to where the flags are.
+    // So few that the last run can't reach the flags.
     while (bits < SKIP_BITS && steps <= 40) {
         unsigned at = index << bits & mask, length = lengths[at], value_bits = symbols[at] & 15, run = symbols[at] >> 4;
         if (length == 0 || bits + length > SKIP_BITS) {
@@ -297,7 +297,7 @@ static void fill_window(j_decompress_ptr library, struct cjpeg_entropy *entropy)
 // ahead, up to eight: that depends on where it refilled.
 static void warn_of_rest(j_decompress_ptr library, const struct cjpeg_entropy *entropy) {
     size_t used = (entropy->bit + 7) >> 3;
-    // Where the marker is still to be found, the library counts what it skips.
+    // If the marker is still to be found, the library counts the skipped bytes.
     if (entropy->is_exhausted || library->unread_marker == 0 || entropy->end <= used) return;
     WARNMS2(library, JWRN_EXTRANEOUS_DATA, (int)(entropy->end - used), library->unread_marker);
 }
@@ -357,7 +357,7 @@ INLINE int take_value(bit_reader *reader, unsigned count) {
     return value + (is_negative & (1 - (1 << count)));
 }
 
-// A symbol whose code is longer than what was looked at; 0 for a code that is none, of which 17 bits are taken.
+// A symbol whose code is longer than the index; 0 for an invalid code, of which 17 bits are taken.
 static __attribute__((noinline)) unsigned take_long_symbol(
     j_decompress_ptr library, bit_reader *reader, const symbol_table *table) {
     unsigned length = SYMBOL_BITS + 1;
@@ -398,7 +398,7 @@ INLINE int take_dc(j_decompress_ptr library, bit_reader *reader, const symbol_ta
 }
 
 INLINE void write_pair(JCOEF *block, unsigned place, pair_entry entry) {
-    // The second one first: where there is only one, both are the same.
+    // The second one first: if there is only one, both are the same.
     block[natural_order[place + PAIR_SECOND(entry)]] = PAIR_SECOND_VALUE(entry);
     block[natural_order[place + PAIR_FIRST(entry)]] = PAIR_FIRST_VALUE(entry);
 }
@@ -442,7 +442,7 @@ INLINE void take_ac(
         symbol_entry symbol = take_symbol(library, reader, table);
         if (symbol.is_end) return;
         place += symbol.run;
-        // Of a run without a value this is one more zero.
+        // For a run without a value this is one more zero.
         block[natural_order[place]] = (JCOEF)take_value(reader, symbol.value_bits);
         place++;
     }

@@ -56,7 +56,7 @@ void cjpeg_output_begin(cjpeg_output *output, size_t guess, size_t maximum_bytes
 }
 
 uint8_t *cjpeg_output_take(cjpeg_output *output, size_t *count) {
-    // What is left over may be as large as the image.
+    // The remainder may be as large as the image.
     uint8_t *bytes = realloc(output->bytes, output->count);
     if (bytes == NULL) bytes = output->bytes;
     *count = output->count;

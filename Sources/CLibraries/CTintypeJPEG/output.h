@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-/// Where the library writes: memory that grows up to a limit.
+/// The output of the library: memory that grows up to a limit.
 typedef struct cjpeg_output {
     struct jpeg_destination_mgr destination;
     cjpeg_report *report;
@@ -16,7 +16,7 @@ typedef struct cjpeg_output {
 /// Makes `output` the destination of `library`; what goes wrong is said by `report`.
 void cjpeg_output_prepare(cjpeg_output *output, j_compress_ptr library, cjpeg_report *report);
 
-/// Begins anew, with room for about `guess` bytes where there is none. Fails by the way out of `report`.
+/// Begins anew, with room for about `guess` bytes unless there is some. Fails by the way out of `report`.
 void cjpeg_output_begin(cjpeg_output *output, size_t guess, size_t maximum_bytes);
 
 /// Hands over the finished bytes, which the caller frees with `free`.

@@ -13,17 +13,17 @@
 typedef struct cjpeg_report {
     struct jpeg_error_mgr library;
     jmp_buf escape;
-    /// Whether the library went on where the input had ended.
+    /// Whether the library went on after the end of the input.
     bool end_is_missing;
     /// The library's warnings: `cjpeg_damage`.
     unsigned damage;
-    /// What reads the Huffman codes in the library's place, if anything does; freed with the library's image.
+    /// Reads the Huffman codes instead of the library, if set; freed with the library's image.
     struct cjpeg_entropy *entropy;
     cjpeg_failure failure;
     char message[JMSG_LENGTH_MAX];
 } cjpeg_report;
 
-/// Makes `report` the place where the library reports.
+/// Makes the library report to `report`.
 struct jpeg_error_mgr *cjpeg_report_prepare(cjpeg_report *report);
 
 /// Whether a marker lies in `*count` bytes from `*bytes` on, which move behind it, or to the end.

@@ -17,7 +17,7 @@ struct cjpeg_transformer {
     cjpeg_count count;
     void *context;
     int maximum_scans;
-    /// The arrays of the result, where they are not those of the source.
+    /// The arrays of the result, unless they are the arrays of the source.
     jvirt_barray_ptr arrays[MAX_COMPONENTS];
 };
 
@@ -265,7 +265,7 @@ static void move_blocks(cjpeg_transformer *transformer, const cjpeg_transform *t
 }
 
 // Damaged data may have coefficients without a code in the tables of the standard, which the library doesn't look for.
-// Where it makes tables it does, and fails.
+// The library does that when it makes tables, and fails.
 static bool fits_standard_tables(
     cjpeg_transformer *transformer, const cjpeg_transform *transform, jvirt_barray_ptr *arrays) {
     j_decompress_ptr source = &transformer->source;

@@ -527,7 +527,7 @@ INLINE bool is_in_reach(unsigned distance, size_t index) {
     return distance > 0 && distance <= cpngdeflate_window && distance <= index;
 }
 
-/// Earlier positions whose bytes may be those of a position.
+/// Earlier positions that may have the same bytes as a position.
 typedef struct {
     uint32_t pixel;
     uint32_t near;
@@ -573,7 +573,7 @@ INLINE bool improve(
     return length >= stream->effort.nice || length == limit;
 }
 
-/// Finds the match that saves the most bits, more than `least`; its length is 0 if there is none. Enters the position.
+/// Finds the match that saves the most bits, more than `least`; its length is 0 without one. Enters the position.
 static match find(cpngdeflate *stream, const strip *strip, size_t index, int least, int depth) {
     match best = {0, 0, least};
     if (index + lookahead > strip->end) return best;
@@ -667,7 +667,7 @@ static void add_lazy(cpngdeflate *stream, const strip *strip) {
         }
         size_t next = index + 1;
         while (best.length < stream->effort.nice && next < strip->end) {
-            // What is good is hardly surpassed.
+            // A good match is hardly surpassed.
             int depth = best.length < 8 ? stream->effort.depth : (stream->effort.depth + 3) / 4;
             match later = find(stream, strip, next, best.gain, depth);
             next++;
@@ -745,7 +745,7 @@ static uint32_t find_path(cpngdeflate *stream, const strip *strip) {
             uint32_t match = stream->found[found];
             unsigned length = match & length_mask, distance = (match >> 16) + 1;
             uint32_t base = cost + stream->distance_costs[distance_symbol(distance)];
-            // Of a long match no part is taken.
+            // A long match is taken whole.
             if (length >= stream->effort.nice) part = length;
             for (; part <= length; part++) {
                 uint32_t whole = base + stream->length_costs[part];

@@ -109,7 +109,7 @@ INLINE struct color mixed(enum cpixels_mixing mixing, struct color bottom, struc
     return result;
 }
 
-// Section 5: the colour where both are, and those where each is alone, by their shares of the pixel.
+// Section 5: the colour of the overlap, and the colours of each part alone, by their shares of the pixel.
 INLINE void blend(
     enum cpixels_mixing mixing, float keeps_source, float keeps_backdrop, float opacity, const float *restrict source,
     float *restrict backdrop, size_t stride, size_t count) {

@@ -2,12 +2,12 @@
 
 #include "dispatch.h"
 
-// These loops keep their sums in registers, which compilers do only where they are vectors.
+// These loops keep their sums in registers, which compilers do only for vectors.
 #define WIDE_KERNEL CLONES("avx512bw", "avx2", "default")
 
 typedef float vector __attribute__((vector_size(64), aligned(4)));
 
-// No functions: vectors are passed in other ways where a processor has wider registers.
+// No functions: processors with wider registers pass vectors in other ways.
 #define AT(numbers, index) (*(const vector *)((numbers) + 16 * (index)))
 #define PUT(value, numbers, index) (*(vector *)((numbers) + 16 * (index)) = (value))
 
@@ -119,7 +119,7 @@ WIDE_KERNEL void cpixels_load_samples(
     }
 }
 
-// What 16 numbers from 0 to 255 round to.
+// Rounds 16 numbers from 0 to 255.
 #define ROUNDED(value) CONVERT(CONVERT(LIMITED(value) + 0.5f, integers), aligned_bytes)
 #define LIMITED(value) __builtin_elementwise_min(__builtin_elementwise_max(value, none), most)
 
@@ -301,7 +301,7 @@ typedef uint8_t many_bytes __attribute__((vector_size(32), aligned(1)));
 #define HIGH_PRODUCT(first, second) CONVERT((CONVERT(first, wide_words) * CONVERT(second, wide_words)) >> 16, words)
 #define MEAN(first, second) CONVERT((CONVERT(first, wide_words) + CONVERT(second, wide_words) + 1) >> 1, words)
 
-// What lies in a cache of 32 KiB, of ten rows and as many targets.
+// The samples of ten rows and as many targets that fit into a cache of 32 KiB.
 enum { word_chunk = 512 };
 
 WIDE_KERNEL void cpixels_combine_words(

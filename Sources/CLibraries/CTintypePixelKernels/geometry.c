@@ -33,7 +33,7 @@ __attribute__((target("avx512f"))) static void copy_past_cache(
             __builtin_nontemporal_store(*(const any_line *)(source + index), (line *)(target + index));
         memcpy(target + index, source + index, count - index);
     }
-    // These stores keep no order with those that tell others of them.
+    // These stores are not ordered with the stores that announce them.
     __builtin_ia32_sfence();
 }
 #endif
@@ -219,7 +219,7 @@ INLINE int32_t distance(int32_t first, int32_t second) {
     return first < second ? second - first : first - second;
 }
 
-/// Not 0 where a pixel is further from a colour than the tolerance.
+/// Not 0 if a pixel is further from a colour than the tolerance.
 INLINE int32_t is_unlike(const uint8_t *pixel, size_t channels, const cpixels_likeness *likeness) {
     const int32_t alpha = channels == 4 ? pixel[3] : 255, tolerance = likeness->tolerance * 255;
     const size_t green = channels > 1 ? 1 : 0, blue = channels > 1 ? 2 : 0;
@@ -299,7 +299,7 @@ INLINE int64_t divided_up(int64_t value, int64_t divisor) {
 /// Which of `count` places, `step` apart and the first at `start`, are at `low` or above and under `high`.
 INLINE span places_within(int64_t start, int64_t step, int64_t low, int64_t high, span all) {
     if (step == 0) return start >= low && start < high ? all : (span){0, 0};
-    // A walk to the left is one to the right in a mirror, where the borders change their kind.
+    // A walk to the left is a walk to the right in a mirror, which swaps the kinds of the borders.
     if (step < 0) {
         int64_t mirrored_low = 1 - high;
         high = 1 - low;

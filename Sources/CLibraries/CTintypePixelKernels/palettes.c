@@ -72,7 +72,7 @@ struct cpixels_columns cpixels_find_cleared(const uint32_t *first, const uint32_
 
 // MARK: Distinct colours
 
-/// The place that has a colour, or the free one where it belongs.
+/// The place of a colour, or the free place for it.
 static size_t place_of(uint32_t color, const uint32_t *colors, const int16_t *places) {
     size_t place = color * HASH_FACTOR >> 22;
     while (places[place] >= 0 && colors[places[place]] != color) place = (place + 1) % cpixels_color_places;

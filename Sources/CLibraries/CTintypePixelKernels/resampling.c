@@ -7,7 +7,7 @@
 
 #include "dispatch.h"
 
-// Eight numbers, which the compiler splits where the processor has shorter registers.
+// Eight numbers, which the compiler splits for processors with shorter registers.
 typedef float numbers8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t integers8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint16_t halves16 __attribute__((vector_size(32), aligned(4), may_alias));
@@ -235,7 +235,7 @@ KERNEL void cpixels_store_row(const float *row, const struct cpixels_samples *sa
 
 // Whole numbers
 
-// What a sum of samples is divided by, so that it fits into 16 bits also where kernels ring: a sample is 64 then.
+// The divisor of a sum of samples, which then fits into 16 bits even if kernels ring: a sample is 64 then.
 INLINE int whole_shift(int unit_bits, size_t channels) {
     return channels == 4 ? unit_bits + 2 : unit_bits - 6;
 }

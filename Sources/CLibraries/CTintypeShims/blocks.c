@@ -9,7 +9,7 @@
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-// What is used after it was given back would not be seen.
+// The sanitizer would not see the use of a freed block.
 #define KEEPS_NOTHING
 #endif
 #endif

@@ -66,18 +66,18 @@ enum cgif_status {
 
 /// Turns codes into colour indices.
 ///
-/// What is written is the table itself: each string is an earlier part of the output, one index longer.
+/// The output is the table itself: each string is an earlier part of the output, one index longer.
 struct cgif_reader {
     /// The output; it has `cgif_window_slack` bytes behind every threshold.
     uint8_t *_Nonnull window;
     /// For each code, where its string begins in the window (above) and its length (16 bits), of which none marks the
     /// two codes that name no string.
     uint64_t *_Nonnull entries;
-    /// Where the next index is written, and the position at which reading stops.
+    /// The position of the next index, and the position at which reading stops.
     size_t position, threshold;
     /// How far the window may be read on once the table is full: behind its last string.
     size_t table_end;
-    /// What a full table lets the threshold be behind its last string.
+    /// The distance of the threshold behind the last string of a full table.
     size_t portion;
     /// Codes below it name whole strings; it names the string that the next index completes, or is the end code.
     uint32_t limit;

@@ -9,13 +9,13 @@
 /// A zlib stream that is inflated piece by piece.
 typedef struct cinflate_stream cinflate_stream;
 
-/// What came of a step.
+/// The result of a step.
 enum cinflate_result { cinflate_goes_on, cinflate_is_finished, cinflate_is_broken };
 
 /// The memory that a stream takes.
 size_t cinflate_size(void);
 
-/// A stream at its beginning, or NULL where memory runs out.
+/// Returns a stream at its beginning, or NULL if memory runs out.
 cinflate_stream *_Nullable cinflate_begin(void);
 
 /// Gives its memory back.
@@ -23,8 +23,8 @@ void cinflate_end(cinflate_stream *_Nonnull stream);
 
 /// Inflates until the output is full, the input is used up, or the stream ends.
 ///
-/// - input_count: the bytes of the input; set to those that are left.
-/// - output_count: the bytes that there is room for; set to those that are left.
+/// - input_count: the bytes of the input; set to the number of bytes that are left.
+/// - output_count: the room for output in bytes; set to the room that is left.
 enum cinflate_result cinflate_step(
     cinflate_stream *_Nonnull stream, const uint8_t *_Nullable input, uint32_t *_Nonnull input_count,
     uint8_t *_Nonnull output, uint32_t *_Nonnull output_count);

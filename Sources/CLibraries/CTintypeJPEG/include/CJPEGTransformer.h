@@ -11,7 +11,7 @@
 typedef struct cjpeg_transformer cjpeg_transformer;
 
 typedef struct cjpeg_transform {
-    /// What the frame header said.
+    /// The values of the frame header.
     int source_width;
     int source_height;
     int source_components;
@@ -46,7 +46,7 @@ cjpeg_transformer *_Nullable cjpeg_transformer_create(
     cjpeg_prices prices, cjpeg_count _Nonnull count, void *_Nonnull context);
 void cjpeg_transformer_free(cjpeg_transformer *_Nullable transformer);
 
-/// Does all of it: done or failed. The result has no markers but those that the library needs.
+/// Does the whole transform: done or failed. The result has only the markers that the library needs.
 cjpeg_status cjpeg_transformer_run(
     cjpeg_transformer *_Nonnull transformer, const uint8_t *_Nullable bytes, size_t count,
     const cjpeg_transform *_Nonnull transform);

@@ -54,7 +54,7 @@ typedef enum cjpeg_damage {
 /// A decoder; used by one thread at a time.
 typedef struct cjpeg_decoder cjpeg_decoder;
 
-/// What the markers up to the first scan say.
+/// The values of the markers up to the first scan.
 typedef struct cjpeg_image {
     int width;
     int height;
@@ -66,14 +66,14 @@ typedef struct cjpeg_image {
 /// Told what is about to be done, in units of work; false stops the decoder.
 typedef bool (*cjpeg_count)(void *_Nonnull context, int64_t units);
 
-/// What things cost in units of work.
+/// The prices of parts in units of work.
 typedef struct cjpeg_prices {
-    /// Of an encoded byte.
+    /// The price of an encoded byte.
     int byte;
-    /// Of a block of 64 samples in each scan that covers it, and what arithmetic coding makes of it.
+    /// The price of a block of 64 samples in each scan that covers it, and its price with arithmetic coding.
     int block;
     int arithmetic_block;
-    /// Of a restart interval.
+    /// The price of a restart interval.
     int restart;
 } cjpeg_prices;
 
@@ -131,7 +131,7 @@ cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *_Nonnull decoder, int steps);
 /// The scans of a multi-scan image that are there whole.
 int cjpeg_decoder_completed_scans(const cjpeg_decoder *_Nonnull decoder);
 
-/// Where the last whole scan ended, from the start of the present loan.
+/// Returns the end of the last whole scan, from the start of the present loan.
 size_t cjpeg_decoder_completed_offset(const cjpeg_decoder *_Nonnull decoder);
 
 /// Begins to give out rows of a multi-scan image as far as it is known; at least one scan must be complete.
@@ -156,7 +156,7 @@ bool cjpeg_decoder_find_end(cjpeg_decoder *_Nonnull decoder);
 /// The damage that was found so far.
 unsigned cjpeg_decoder_damage(const cjpeg_decoder *_Nonnull decoder);
 cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *_Nonnull decoder);
-/// What the library said about the failure.
+/// Returns the library's text about the failure.
 const char *_Nonnull cjpeg_decoder_message(const cjpeg_decoder *_Nonnull decoder);
 
 // MARK: Encoding

@@ -7,7 +7,7 @@
 
 // A deflate compressor for the scanlines of PNGs.
 //
-// zlib and libdeflate take every match of some length. Of filtered photographs most matches of four or five bytes cost
+// zlib and libdeflate take every match of some length. In filtered photographs most matches of four or five bytes cost
 // more bits than the bytes themselves, so files get larger and their making slower. This one takes a match only if it
 // saves bits, and looks first for runs and for the scanline above.
 
@@ -25,7 +25,7 @@ enum {
     cpngdeflate_output_limit = (6 * 24 << 10) + 2 * cpngdeflate_strip_limit + (4 << 10),
 };
 
-/// Returns the memory for a stream, or NULL if there is none.
+/// Returns a stream, or NULL without memory.
 cpngdeflate *_Nullable cpngdeflate_begin(void);
 
 /// Starts a stream, also one that was not ended.

@@ -6,7 +6,7 @@
 
 // Colours over colours, by W3C Compositing and Blending Level 1.
 
-/// What is seen where both the backdrop and the source are: section 5.2 and on.
+/// The colour of the overlap of the backdrop and the source: section 5.2 and on.
 enum cpixels_mixing {
     cpixels_mixing_source,
     cpixels_mixing_backdrop,

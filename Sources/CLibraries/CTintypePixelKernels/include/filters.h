@@ -22,7 +22,7 @@ void cpixels_convolve_row(
     const float *_Nonnull row, const float *_Nonnull weights, size_t radius, size_t step, float *_Nonnull target,
     size_t count);
 
-/// Makes numbers of `count` pixels of 1, 3 or 4 samples, premultiplied where there are 4.
+/// Makes numbers of `count` pixels of 1, 3 or 4 samples, premultiplied if there are 4.
 ///
 /// `light` has the number of each sample's light; without it samples stand for themselves.
 void cpixels_load_samples(
@@ -54,7 +54,7 @@ void cpixels_convolve_words(
 /// See `cpixels_load_samples`.
 void cpixels_load_words(const uint8_t *_Nonnull samples, size_t channels, uint16_t *_Nonnull numbers, size_t count);
 
-/// See `cpixels_store_samples`. What products lost by being cut off is given back as far as it is known.
+/// See `cpixels_store_samples`. Restores the cut-off parts of products as far as they are known.
 void cpixels_store_words(const uint16_t *_Nonnull numbers, uint8_t *_Nonnull samples, size_t channels, size_t count);
 
 /// Adds a row of numbers, times a weight, to sums.
@@ -71,7 +71,7 @@ void cpixels_box_row(
 void cpixels_load_luma(const uint8_t *_Nonnull samples, size_t channels, float *_Nonnull numbers, size_t count);
 
 /// Moves the samples of `count` pixels away from blurred ones, which are as `cpixels_load_samples` makes them, `amount`
-/// times as far as they are apart, where that is at least `threshold`. Alpha stays.
+/// times as far as they are apart, if that is at least `threshold`. Alpha stays.
 void cpixels_sharpen_samples(
     const uint8_t *_Nonnull samples, const float *_Nonnull blurred, size_t channels, float amount, float threshold,
     uint8_t *_Nonnull target, size_t count);

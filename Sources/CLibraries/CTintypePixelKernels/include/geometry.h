@@ -8,7 +8,7 @@
 void cpixels_fill(uint8_t *_Nonnull target, const uint8_t *_Nonnull color, size_t channels, size_t count);
 
 /// Writes pixels with another number of samples: gray becomes a colour, what had no alpha opaque, and what the target
-/// has no sample for is left out. What becomes gray must be gray.
+/// has no sample for is left out. Pixels that become gray must be gray.
 void cpixels_convert(
     const uint8_t *_Nonnull source, size_t source_channels, uint8_t *_Nonnull target, size_t channels, size_t count);
 
@@ -25,13 +25,13 @@ void cpixels_transpose(
 
 /// Copies `rows` rows of `count` bytes.
 ///
-/// With `passes_cache` they go to memory directly where that is faster: for targets larger than what a cache keeps.
+/// With `passes_cache` they go to memory directly if that is faster: for targets larger than what a cache keeps.
 /// Such a target and its stride are multiples of 64.
 void cpixels_copy_rows(
     const uint8_t *_Nonnull source, size_t source_stride, uint8_t *_Nonnull target, size_t target_stride, size_t count,
     size_t rows, int passes_cache);
 
-/// What pixels are compared with.
+/// The colour that pixels are compared with.
 typedef struct {
     /// Red, green and blue times alpha, and alpha times 255.
     int32_t color[4];
@@ -39,11 +39,11 @@ typedef struct {
     int32_t tolerance;
 } cpixels_likeness;
 
-/// The first pixel of a row that is not like a colour; `count` where there is none.
+/// The first pixel of a row that is not like a colour; `count` without one.
 size_t cpixels_first_unlike(
     const uint8_t *_Nonnull pixels, size_t channels, size_t count, const cpixels_likeness *_Nonnull likeness);
 
-/// The end of the last pixel that is not like a colour; 0 where there is none.
+/// The end of the last pixel that is not like a colour; 0 without one.
 size_t cpixels_end_of_unlike(
     const uint8_t *_Nonnull pixels, size_t channels, size_t count, const cpixels_likeness *_Nonnull likeness);
 
@@ -52,14 +52,14 @@ size_t cpixels_end_of_unlike(
 
 /// An image that is turned by any angle: what all rows of the target have in common.
 ///
-/// Coordinates are those of the source in pixels, in fixed point. The middle of its first pixel is at a half.
+/// Coordinates are in pixels of the source, in fixed point. The middle of its first pixel is at a half.
 typedef struct {
     /// The source: gray, RGB or RGB with straight alpha.
     const uint8_t *_Nonnull pixels;
     size_t bytes_per_row;
     int32_t width;
     int32_t height;
-    /// 1, 3 or 4 samples a pixel; those of the target are no fewer where the source has alpha.
+    /// 1, 3 or 4 samples a pixel; the target has no fewer if the source has alpha.
     int32_t channels;
     int32_t target_channels;
     /// How far one target column further is in the source.

@@ -16,7 +16,7 @@
 // In linear light and where an image grows, all is done in fractions; where it shrinks, in whole numbers, which is
 // faster.
 
-/// What the samples of a row are padded to.
+/// The padding of the samples of a row.
 #define cpixels_row_padding 16
 
 /// The most rows that are added at once.

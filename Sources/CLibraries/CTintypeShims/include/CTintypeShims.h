@@ -5,7 +5,7 @@
 
 // Linux calls that the Glibc overlay does not import.
 
-/// The bytes that were read from a TCP connection since it was made, or -1 where that is not known.
+/// The bytes that were read from a TCP connection since it was made, or -1 if that is not known.
 long long cshims_bytes_read(int socket);
 
 /// Returns a blocking, close-on-exec eventfd, or -1 with errno set.
@@ -18,12 +18,12 @@ void cshims_set_thread_name(const char *_Nonnull name);
 /// (EEVDF, from Linux 6.12 on; older kernels change nothing). Its share stays what it is.
 void cshims_prefer_short_slices(long nanoseconds);
 
-/// Opens a file for reading if that takes no waiting: `EAGAIN` where the disk would have to be asked.
+/// Opens a file for reading if that takes no waiting: `EAGAIN` if the disk has to be asked.
 ///
 /// Follows no link. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).
 int cshims_open_cached(int folder, const char *_Nonnull path);
 
-/// Reads from the start of a file what is in memory: `EAGAIN` or a short count where the disk would have to be asked.
+/// Reads the start of a file that is in memory: `EAGAIN` or a short count if the disk has to be asked.
 long cshims_read_cached(int descriptor, void *_Nonnull buffer, unsigned long count);
 
 enum {
@@ -43,10 +43,10 @@ int cshims_unlock_all(int descriptor);
 long cshims_file_system_type(int descriptor);
 
 /// Gives each block of the first `size` bytes of a file to this file alone, and fills holes, so that a write needs no
-/// more room on the disk. Returns 0, also where the file system shares no blocks, or -1 with errno set.
+/// more room on the disk. Returns 0, also if the file system shares no blocks, or -1 with errno set.
 int cshims_own_blocks(int descriptor, long size);
 
-/// Renames unless there is something at `to`: `EEXIST`. Where a file system can't, `EINVAL`.
+/// Renames unless there is something at `to`: `EEXIST`. `EINVAL` if the file system can't.
 int cshims_rename_exclusively(int fromFolder, const char *_Nonnull from, int toFolder, const char *_Nonnull to);
 
 /// What a descriptor is waited for, or ready for.
