@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// Whether both ends have agreed on HTTP/2.
+// Whether the two peers have agreed on HTTP/2.
 static inline int ccrypto_speaks_http2(const void *ssl) {
     const unsigned char *name = NULL;
     unsigned length = 0;
@@ -19,19 +19,19 @@ static inline int ccrypto_speaks_http2(const void *ssl) {
     return length == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-// Whether bytes of a record are here that were not read, as they are or not yet decrypted.
+// Whether the connection holds unread bytes of a record, decrypted or not.
 static inline int ccrypto_has_pending(const void *ssl) {
     return SSL_has_pending((const SSL *)ssl);
 }
 
-/// The limit of the bytes that a TLS connection reads in one turn of the loop that drives it.
+/// A limit on the bytes that a TLS connection reads in one turn of the event loop that drives it.
 struct ccrypto_read_share {
-    /// The number of the turn; outlives the connection.
+    /// The number of the turn. It must outlive the connection.
     const uint64_t *turn;
     uint64_t seen;
     size_t count;
     size_t limit;
-    /// Whether the end of the connection is an error without a close alert before it.
+    /// Whether the end of the connection is an error if no close alert came first.
     int requires_alert;
 };
 
@@ -46,13 +46,14 @@ static inline long ccrypto_share_callback(
             share->count = 0;
         }
         if (share->count < share->limit) return result;
-        // As if nothing had come: the socket stays readable, and the next turn goes on.
+        // Pretend that no data has arrived. The socket stays readable, so the next turn continues.
         BIO_clear_retry_flags(bio);
         BIO_set_retry_read(bio);
         return -1;
     case BIO_CB_READ | BIO_CB_RETURN:
         if (result > 0 && processed) share->count += *processed;
-        // After an alert nothing is read. libcurl passes the end on as that of the data, whatever OpenSSL's option is.
+        // OpenSSL reads nothing after an alert, so no alert came. libcurl would report this end as the normal end of
+        // the data, whatever OpenSSL's option says.
         if (result == 0 && share->requires_alert && !BIO_should_retry(bio)) {
             ERR_raise(ERR_LIB_SSL, SSL_R_UNEXPECTED_EOF_WHILE_READING);
             return -1;
@@ -63,10 +64,11 @@ static inline long ccrypto_share_callback(
     }
 }
 
-/// Lets a connection read at most about `limit` bytes while `turn` has one value; does nothing the second time.
+/// Limits a connection to about `limit` bytes for each value of `turn`. A second call does nothing.
 ///
-/// Its library may read frame after frame in one call for as long as the peer sends. Unless HTTP/2 is spoken, whose
-/// frames say where a body ends, the end of the connection is an error without a close alert before it.
+/// Without the limit, libcurl can read frame after frame in one call for as long as the peer sends. Unless the peers
+/// speak HTTP/2, whose frames mark the end of a body, the end of the connection is an error if no close alert came
+/// first.
 static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, size_t limit) {
     BIO *bio = SSL_get_rbio((const SSL *)ssl);
     if (!bio || BIO_get_callback_ex(bio)) return;
@@ -79,30 +81,32 @@ static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, si
     BIO_set_callback_ex(bio, ccrypto_share_callback);
 }
 
-// MARK: A look at what a TLS connection brings, before its user reads it
+// MARK: Views that show the data of a TLS connection before its user reads it
 
 enum { CCRYPTO_KEPT_SESSIONS = 4 };
 
-/// The part of a connection between OpenSSL and the BIO of its user, who reads nothing that was not looked at.
+/// A layer between OpenSSL and the BIO of the connection's user. The user reads only bytes that `ccrypto_look` has
+/// seen.
 struct ccrypto_view {
     int descriptor;
-    /// Whether the look goes on: the user's BIO must not be called, because it works only within the user's own calls.
+    /// Whether `ccrypto_look` is running. The user's BIO works only within the user's own calls, so it must not be
+    /// called now.
     int is_looking;
-    /// Whether nothing more can come. The user's BIO reports how the connection ended.
+    /// Whether no more data can come. The user's BIO reports how the connection ended.
     int has_ended;
-    // The share of one turn, as in `ccrypto_read_share`.
+    // The limit of one turn, as in `ccrypto_read_share`.
     const uint64_t *turn;
     uint64_t seen;
     size_t count;
     size_t limit;
     SSL *ssl;
-    /// Stores a session for the user; also works only within the user's own calls.
+    /// Stores a session for the user. Like the user's BIO, it works only within the user's own calls.
     int (*store)(SSL *, SSL_SESSION *);
     SSL_SESSION *sessions[CCRYPTO_KEPT_SESSIONS];
     int session_count;
 };
 
-/// Hands the sessions that came during a look to the user.
+/// Passes the sessions that arrived during a look to the user.
 static inline void ccrypto_view_store_sessions(struct ccrypto_view *view) {
     while (view->session_count > 0) {
         SSL_SESSION *session = view->sessions[--view->session_count];
@@ -139,7 +143,7 @@ static inline int ccrypto_view_read(BIO *bio, char *bytes, int size) {
             return result;
         }
     }
-    // As if nothing had come: the socket stays readable, and the next look goes on.
+    // Pretend that no data has arrived. The socket stays readable, so the next look continues.
     BIO_set_retry_read(bio);
     return -1;
 }
@@ -153,7 +157,7 @@ static inline int ccrypto_view_write(BIO *bio, const char *bytes, int size) {
         BIO_copy_next_retry(bio);
         return result;
     }
-    // OpenSSL answers an alert or a change of keys.
+    // OpenSSL responds to an alert or a change of keys.
     ssize_t count = send(view->descriptor, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
     return (int)count;
@@ -173,7 +177,7 @@ static inline int ccrypto_view_destroy(BIO *bio) {
     return 1;
 }
 
-/// The methods of a view, of which one object serves all; NULL if there is no memory.
+/// Returns the methods of a view, which all views can share, or NULL if memory runs out.
 static inline BIO_METHOD *ccrypto_make_view_method(void) {
     BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_FILTER, "tintype view");
     if (!method) return NULL;
@@ -195,10 +199,10 @@ static inline int ccrypto_view_keep_session(SSL *ssl, SSL_SESSION *session) {
     return 1;
 }
 
-/// Lets nobody read a connection before `ccrypto_look` has seen what comes.
+/// Puts a view on a connection, so that the user can read only data that `ccrypto_look` has seen.
 ///
-/// `descriptor` must be the socket under TLS itself, with no other layer between. Returns a view that lives until the
-/// connection is freed, or NULL if there is no memory.
+/// `descriptor` must be the socket directly below TLS, with no other layer between them. Returns a view that lives
+/// until the connection is freed, or NULL if memory runs out.
 static inline struct ccrypto_view *ccrypto_view_connection(
     void *tls, int descriptor, const void *method, const uint64_t *turn, size_t limit) {
     SSL *ssl = (SSL *)tls;
@@ -213,7 +217,7 @@ static inline struct ccrypto_view *ccrypto_view_connection(
     view->turn = turn;
     view->limit = limit;
     view->ssl = ssl;
-    // libcurl gives each connection a context of its own.
+    // libcurl creates a separate context for each connection.
     SSL_CTX *context = SSL_get_SSL_CTX(ssl);
     view->store = SSL_CTX_sess_get_new_cb(context);
     if (view->store == ccrypto_view_keep_session) view->store = NULL;
@@ -226,20 +230,20 @@ static inline struct ccrypto_view *ccrypto_view_connection(
     return view;
 }
 
-/// Copies the plaintext of the next record, up to `size` bytes; it stays for the connection's user to read.
+/// Copies up to `size` bytes of the next record's plaintext. The bytes stay unread for the connection's user.
 ///
-/// Returns the number of bytes: 0 if no record is here, or if the last one was not read yet.
+/// Returns the number of bytes, or 0 if no record has arrived or the previous one is still unread.
 static inline int ccrypto_look(struct ccrypto_view *view, void *bytes, int size) {
     if (SSL_pending(view->ssl) > 0) return 0;
     view->is_looking = 1;
     int count = SSL_peek(view->ssl, bytes, size);
     view->is_looking = 0;
-    // The user meets the same error, and must not take this one for another's.
+    // The user will meet the same error. Clear this one, so that OpenSSL does not report it for another connection.
     ERR_clear_error();
     return count > 0 ? count : 0;
 }
 
-/// The bytes of a record that were decrypted and not read.
+/// Returns the number of decrypted bytes of a record that are still unread.
 static inline int ccrypto_pending(const struct ccrypto_view *view) {
     return SSL_pending(view->ssl);
 }

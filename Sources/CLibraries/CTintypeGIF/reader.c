@@ -36,7 +36,7 @@ enum cgif_status cgif_read(struct cgif_reader *reader, const uint8_t **cursor, c
     while (true) {
         if (bit_count < code_size) {
             if (end - next >= 8) {
-                // The bits above the counted ones are read again with the next bytes.
+                // The next load reads the bits above the counted ones again.
                 bits |= load_bits(next) << bit_count;
                 next += (63 - bit_count) >> 3;
                 bit_count |= 56;
@@ -63,11 +63,12 @@ enum cgif_status cgif_read(struct cgif_reader *reader, const uint8_t **cursor, c
         }
         uint8_t *source = window + (entry >> 16), *target = window + position;
         copy_piece(target, source);
-        // Beyond the end of the string, which the next one overwrites.
+        // The copies run past the end of the string. The next string overwrites the excess.
         for (size_t offset = PIECE_SIZE; offset < length; offset += PIECE_SIZE) {
             copy_piece(target + offset, source + offset);
         }
-        // The string before and its own first index, which is only now there.
+        // The code names the string that is being completed: the previous string and its own first index, which is
+        // known only now.
         if (code == limit) target[length - 1] = *source;
         if (limit < FULL_TABLE) {
             limit += 1;
@@ -115,7 +116,7 @@ void cgif_expand(
         }
         return;
     }
-    // A pixel is stored as four bytes, of which the next one overwrites the last.
+    // Each pixel is stored as four bytes. The next pixel overwrites the fourth.
     for (size_t index = 0; index + 1 < count; index++, target += 3) {
         memcpy(target, palette + indices[index], 4);
     }

@@ -8,7 +8,7 @@ static const uint32_t EMPTY_SLOT = UINT32_MAX;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/// The values that the loop over indices changes, in local variables.
+/// The state that changes in the loop over the indices, kept in local variables.
 struct output {
     uint32_t bits, bit_count, code_size, next_code, block_count;
     uint8_t *target;
@@ -50,7 +50,8 @@ INLINE void emit(struct cgif_writer *writer, struct output *output, uint32_t cod
     }
 }
 
-/// Counts the string that each code adds to the reader's table: its number decides on the size of the next code.
+/// Counts the string that each code adds to the reader's table. The number of strings determines the size of the next
+/// code.
 INLINE void count_code(struct output *output) {
     if (output->next_code == 1u << output->code_size && output->code_size < MAXIMUM_CODE_SIZE) output->code_size += 1;
     output->next_code += 1;
@@ -74,7 +75,7 @@ void cgif_begin(struct cgif_writer *writer, uint32_t *slots, uint32_t minimum_co
 }
 
 size_t cgif_bound(size_t count) {
-    // A code of 12 bits for each index, one more for each table, and the sizes of blocks.
+    // 12 bits for each index, one more code for each table, and the length bytes of the blocks.
     size_t bytes = count + count / 2 + count / 512 + 2;
     return bytes + (bytes / BLOCK_SIZE + 1) + BLOCK_SIZE;
 }

@@ -1,6 +1,7 @@
 #ifndef CISAL_SHIM_H
 #define CISAL_SHIM_H
 
-// Nothing for Swift: its state has members of 65,000 bytes. CTintypeInflate has what is needed.
+// Exports nothing to Swift, because ISA-L's state has members of 65,000 bytes. CTintypeInflate exports the necessary
+// functions.
 
 #endif

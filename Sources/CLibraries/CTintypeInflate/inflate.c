@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a broken stream gives is exact here, and depends neither on the sizes of the pieces nor on what memory held
-// before; with the library alone it depends on both:
-// - Where a distance leads before the beginning, or a code stands for nothing, the library's fast loop has counted the
-//   length of the copy already, so that up to 257 bytes that it never wrote are given out. Its slow loop is exact, and
-//   is the only one that runs where fewer than eight bytes of input are at hand. So a piece that breaks is taken back,
-//   and is given again in halves until one byte is left that breaks.
-// - The last block's table holds two or three literals in one entry where a piece has more than 2,048 bytes. At the end
-//   of a file that is cut, such an entry is lost as a whole. With smaller pieces its entries hold one.
+// The output of a broken stream is exact here. It does not depend on the sizes of the pieces or on earlier memory
+// contents. The library alone depends on both:
+// - If a distance reaches before the beginning or a code is unassigned, the library's fast loop has already counted the
+//   length of the copy. It then returns up to 257 bytes that it never wrote. The slow loop is exact, and runs alone if
+//   fewer than eight input bytes are left. So a step restores the state before a piece that fails, and decodes the
+//   piece again in halves until a single byte fails.
+// - If a piece has more than 2,048 bytes, the last block's table holds two or three literals in one entry. At the end
+//   of a truncated file the library loses such an entry as a whole. With smaller pieces each entry holds one literal.
 // - After an error, bytes that were decoded ahead stay in the library's buffer.
 enum { piece_limit = 2048 };
 
@@ -30,7 +30,7 @@ size_t cinflate_size(void) {
 }
 
 cinflate_stream *cinflate_begin(void) {
-    // Zeroed, so that nothing of other memory is ever in the window.
+    // Zeroed, so that the window never contains bytes of other memory.
     cinflate_stream *stream = calloc(1, sizeof(*stream));
     if (!stream) return NULL;
     isal_inflate_init(&stream->state);
@@ -47,10 +47,10 @@ static void save(struct inflate_state *to, const struct inflate_state *from) {
     memcpy(to, from, used);
 }
 
-/// Inflates as much as is possible of a piece; takes what it used and made off the counts.
+/// Decompresses as much of a piece as possible. Reduces the counts by the bytes read and written.
 static bool inflates(
     struct inflate_state *state, const uint8_t *input, uint32_t *input_count, uint8_t *output, uint32_t *output_count) {
-    // The input is not written to; only its type says so.
+    // The library does not write to the input, although its type is not const.
     state->next_in = (uint8_t *)input;
     state->avail_in = *input_count;
     state->next_out = output;
@@ -61,7 +61,7 @@ static bool inflates(
     return code == ISAL_DECOMP_OK || code == ISAL_END_INPUT || code == ISAL_OUT_OVERFLOW;
 }
 
-/// Gives out what was decoded ahead of the break.
+/// Copies bytes that were decoded before the error to the output.
 static void drain(struct inflate_state *state, uint8_t *output, uint32_t *output_count) {
     uint32_t count = (uint32_t)(state->tmp_out_valid - state->tmp_out_processed);
     if (count > *output_count) count = *output_count;
@@ -70,8 +70,8 @@ static void drain(struct inflate_state *state, uint8_t *output, uint32_t *output
     *output_count -= count;
 }
 
-/// Whether a stream begins with a header of RFC 1950, section 2.2, without a preset dictionary: the library passes over
-/// one, and decodes the stream as if its bytes were zeros.
+/// Whether a stream begins with a header of RFC 1950, section 2.2, without a preset dictionary. The library does not
+/// reject a dictionary, and decodes the stream as if the dictionary were zeros.
 static bool has_sound_header(cinflate_stream *stream, const uint8_t *input, uint32_t input_count) {
     for (uint32_t index = 0; index < input_count && stream->header_count < 2; index++) {
         stream->header[stream->header_count++] = input[index];

@@ -3,13 +3,13 @@
 #include <stdint.h>
 #include <string.h>
 
-// A row of a block, in numbers without a sign, whose negation can't overflow.
+// A row of a block. The numbers are unsigned, so that negation cannot overflow.
 typedef uint16_t line __attribute__((vector_size(16)));
 
 // MARK: Turns
 
-// Columns become rows: a line that is shuffled with the one four below moves each bit of an index of six (row, column)
-// by one place, and three times by three.
+// Transposes a block. One round shuffles each line with the line four below. This rotates the six bits of an index
+// (row, column) by one place, so three rounds swap row and column.
 static inline void swap_sides(line lines[8]) {
     for (int round = 0; round < 3; round++) {
         line next[8];
@@ -22,7 +22,7 @@ static inline void swap_sides(line lines[8]) {
     }
 }
 
-// A cosine of an odd frequency has the other sign when it is read from its end (T.81, A.3.3).
+// A cosine of an odd frequency changes its sign if it is read from its end (T.81, A.3.3).
 static inline void turn_block(const JCOEF *from, JCOEF *to, bool swaps, bool columns, bool rows) {
     const line odd = {0, 0xFFFF, 0, 0xFFFF, 0, 0xFFFF, 0, 0xFFFF};
     const line none = {0};
@@ -39,7 +39,7 @@ static inline void turn_block(const JCOEF *from, JCOEF *to, bool swaps, bool col
 
 #define ROWS_AT_ONCE 8
 
-// Inlined with constant directions, so that no block asks for them.
+// Always inlined with constant directions, so that the inner loops do not check them.
 static inline __attribute__((always_inline)) void turn_rows(
     j_decompress_ptr library, const cjpeg_turn *turn, jvirt_barray_ptr from, jvirt_barray_ptr to, JDIMENSION first,
     JDIMENSION count, JDIMENSION width, bool swaps, bool columns, bool rows) {
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void turn_rows(
         }
         return;
     }
-    // Several rows at once: they come from blocks that lie side by side.
+    // Write several rows at once, because their sources are adjacent blocks.
     for (JDIMENSION column = 0; column < width; column++) {
         JDIMENSION place = turn->left + column;
         if (columns) place = turn->columns - 1 - place;
@@ -105,6 +105,6 @@ bool cjpeg_fit_standard_tables(const int16_t *coefficients, size_t blocks) {
     }
     uint16_t all = 0;
     for (int index = 0; index < 8; index++) all |= bits[index];
-    // Ten bits (T.81, annex K.3); differences of the first coefficients may have one more.
+    // The tables of T.81, annex K.3 have codes for ten bits. Differences of DC coefficients may have one more.
     return all < 1 << 10;
 }

@@ -3,23 +3,23 @@
 
 #include "report.h"
 
-/// Which block of the old image becomes which of the new one, and what becomes of its 64 coefficients.
+/// A mapping of blocks between the old and the new image, and of the 64 coefficients within a block.
 ///
-/// Rows and columns change places first; then columns and rows are reversed.
+/// It first swaps rows and columns, and then reverses columns and rows.
 typedef struct cjpeg_turn {
     bool swaps_sides;
     bool reverses_columns;
     bool reverses_rows;
-    /// The blocks of a component in each direction, of those that are reversed; they begin at the top left of the
-    /// turned image.
+    /// The numbers of a component's blocks that a reversal covers, across and down. These blocks begin at the top left
+    /// of the turned image.
     JDIMENSION columns;
     JDIMENSION rows;
-    /// The start of the new image in the turned one, in blocks.
+    /// The offset of the new image within the turned one, in blocks.
     JDIMENSION left;
     JDIMENSION top;
 } cjpeg_turn;
 
-/// Writes `count` rows of `width` blocks of the new image, from `first` on.
+/// Writes `count` rows of `width` blocks of the new image, starting at row `first`.
 void cjpeg_coefficients_turn(
     j_decompress_ptr library, const cjpeg_turn *turn, jvirt_barray_ptr from, jvirt_barray_ptr to, JDIMENSION first,
     JDIMENSION count, JDIMENSION width);

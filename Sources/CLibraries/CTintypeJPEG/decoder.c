@@ -6,17 +6,18 @@
 #include <sys/mman.h>
 
 #include <jerror.h>
-// Comes with Debian's package; tells whether the end of the image was reached.
+// Part of Debian's package. It declares `eoi_reached`, which says whether the library reached the end of the image.
 #define JPEG_INTERNALS
 #include <jpegint.h>
 
-// Rows that the library is offered at once; it fills 2 to 4 of them a call.
+// The number of rows in one call of the library, which fills 2 to 4 of them.
 #define ROWS_AT_ONCE 16
 
-// The bytes that the library gets at once if all have arrived, and between two counts of work.
+// The number of bytes that the library receives at once from a complete loan, and the number between two counts of
+// work.
 #define BYTES_AT_ONCE (256 << 10)
 
-// The part at the end of the file in which the decoder looks for a marker behind the scan.
+// The number of bytes at the end of the file in which `scan_has_end` searches for a marker.
 #define TAIL_SIZE (64 << 10)
 
 struct cjpeg_decoder {
@@ -26,30 +27,30 @@ struct cjpeg_decoder {
     cjpeg_prices prices;
     cjpeg_count count;
     void *context;
-    /// The work of a row of blocks in the present scan.
+    /// The units of work for a row of blocks in the current scan.
     int64_t row_work;
     size_t loan_count;
-    /// The lent bytes that the library did not get yet.
+    /// The lent bytes that the library has not received yet.
     const uint8_t *rest;
     size_t rest_count;
-    /// The gaps in the loan, and the number of gaps that were passed.
+    /// The ranges of the loan to skip, and the number of ranges already skipped.
     cjpeg_range *gaps;
     size_t gap_count;
     size_t passed_gap_count;
-    /// Bytes of a segment to be skipped that have not been lent yet.
+    /// The number of bytes to skip in a segment that reaches beyond the loan.
     size_t still_to_skip;
     bool is_complete;
-    /// Whether the entropy decoder of our own may be used, and for how many bytes or more.
+    /// Whether the entropy decoder of this package is allowed, and the smallest number of bytes for it.
     bool allows_own_entropy;
     size_t smallest_own_entropy;
-    /// The library reads the end marker that was made up.
+    /// Whether the library is reading the end marker that this code added.
     bool is_past_end;
     int maximum_scans;
     int completed_scans;
     size_t completed_offset;
     /// The value of `eoi_reached` before the output pass.
     bool had_end;
-    /// The marker behind a single scan was found; the first byte of one was the last that was looked at.
+    /// Whether the marker behind a single scan was found, and whether the last byte examined began a marker.
     bool has_scan_end;
     bool is_behind_fill;
 };
@@ -60,7 +61,7 @@ static void init_source(j_decompress_ptr library) {
     (void)library;
 }
 
-// Counts work; does not return when there was too much of it.
+// Counts work. Does not return if the caller's limit is reached.
 static void count_work(cjpeg_decoder *decoder, int64_t units) {
     if (decoder->count(decoder->context, units)) return;
     cjpeg_report_fail(&decoder->report, cjpeg_failure_stopped, "It was stopped");
@@ -73,7 +74,7 @@ static void give(cjpeg_decoder *decoder, size_t count) {
     decoder->rest_count -= count;
 }
 
-// The bytes that can be given in one piece; goes past a gap that begins here.
+// Returns the number of bytes up to the next gap or the end. Skips a gap that begins here.
 static size_t next_piece(cjpeg_decoder *decoder) {
     while (decoder->passed_gap_count < decoder->gap_count) {
         const cjpeg_range *gap = &decoder->gaps[decoder->passed_gap_count];
@@ -134,7 +135,8 @@ void cjpeg_decoder_lend(cjpeg_decoder *decoder, const uint8_t *bytes, size_t cou
     decoder->rest = bytes == NULL ? NULL : bytes + skipped;
     decoder->rest_count = count - skipped;
     decoder->gap_count = 0;
-    // If more bytes will come, the library goes back to the place where it stopped, so it gets everything at once.
+    // If the loan is incomplete, the library suspends and returns to an earlier position. So it receives all bytes at
+    // once.
     give(decoder, is_complete ? 0 : decoder->rest_count);
 }
 
@@ -212,8 +214,7 @@ static J_COLOR_SPACE output_space(const cjpeg_decoder *decoder) {
     }
 }
 
-// Asks for huge pages under the coefficients: the first touch of each small page costs more than
-// the decoding of what lies in it.
+// Requests huge pages for the coefficients. The first access to a small page costs more than decoding its contents.
 static void advise_huge_pages(j_decompress_ptr library) {
     const uintptr_t page = 4096;
     jvirt_barray_ptr *arrays = library->coef->coef_arrays;
@@ -222,7 +223,7 @@ static void advise_huge_pages(j_decompress_ptr library) {
         const jpeg_component_info *component = &library->comp_info[index];
         size_t across = component->width_in_blocks, down = component->height_in_blocks;
         size_t size = across * down * sizeof(JBLOCK);
-        // Larger ones are not in one piece.
+        // Larger arrays are not contiguous.
         if (size < 4 << 20 || size > 900000000) continue;
         JBLOCKARRAY rows = library->mem->access_virt_barray((j_common_ptr)library, arrays[index], 0, 1, TRUE);
         uintptr_t start = ((uintptr_t)rows[0] + page - 1) / page * page;
@@ -231,7 +232,7 @@ static void advise_huge_pages(j_decompress_ptr library) {
     }
 }
 
-// Notes the work of the scan that begins, for each row of blocks of the whole image.
+// Records the work of the new scan for each row of blocks of the whole image.
 static void note_work_of_scan(cjpeg_decoder *decoder) {
     j_decompress_ptr library = &decoder->library;
     int64_t blocks = 0;
@@ -244,8 +245,8 @@ static void note_work_of_scan(cjpeg_decoder *decoder) {
     decoder->row_work = units;
 }
 
-// Whether a marker that ends the scan is certainly there: without one the library finds out at some byte near the end
-// that the input has ended, and not at another one.
+// Whether a marker certainly ends the scan. Without one, the two decoders would notice the end of the input at
+// different bytes.
 static bool scan_has_end(const cjpeg_decoder *decoder) {
     size_t count = cjpeg_decoder_unread(decoder);
     if (count > TAIL_SIZE) count = TAIL_SIZE;
@@ -253,7 +254,8 @@ static bool scan_has_end(const cjpeg_decoder *decoder) {
     while (count >= 2) {
         const uint8_t *found = memrchr(start, 0xFF, count - 1);
         if (found == NULL) return false;
-        // All of these but restarts end a scan; what is below is passed over after a damaged restart.
+        // All these markers end a scan, except restart markers. After a damaged restart, the library skips markers
+        // below 0xC0.
         if (found[1] >= 0xC0 && found[1] < 0xFF && (found[1] < 0xD0 || found[1] > 0xD7)) return true;
         count = (size_t)(found - start) + 1;
     }
@@ -282,7 +284,7 @@ cjpeg_status cjpeg_decoder_start(
     library->scale_denom = (unsigned)divisor;
     library->dct_method = JDCT_ISLOW;
     library->do_fancy_upsampling = TRUE;
-    // The gaps are deliberate: the library must not smooth over them.
+    // Skipped scans are missing on purpose, so the library must not smooth the blocks to make up for them.
     library->do_block_smoothing = decoder->gap_count == 0;
     library->buffered_image = jpeg_has_multiple_scans(library);
     decoder->maximum_scans = maximum_scans;
@@ -302,7 +304,7 @@ cjpeg_status cjpeg_decoder_start(
 static void note_completed_scan(cjpeg_decoder *decoder) {
     decoder->completed_scans = decoder->library.input_scan_number;
     size_t offset = decoder->loan_count - cjpeg_decoder_unread(decoder);
-    // The marker behind the scan was taken already.
+    // The library has already read the marker behind the scan.
     if (decoder->library.unread_marker != 0 && offset >= 2) offset -= 2;
     decoder->completed_offset = offset;
 }
@@ -340,8 +342,8 @@ size_t cjpeg_decoder_completed_offset(const cjpeg_decoder *decoder) {
 
 cjpeg_status cjpeg_decoder_begin_output(cjpeg_decoder *decoder) {
     j_decompress_ptr library = &decoder->library;
-    // The library wants to be ahead of the output and would suspend after the first scan: it is
-    // told that no input follows, for as long as the output lasts.
+    // The library tries to read ahead of the output, and would suspend after the first scan. During the output, pretend
+    // that the input has ended.
     decoder->had_end = library->inputctl->eoi_reached;
     if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
     library->inputctl->eoi_reached = TRUE;
@@ -378,7 +380,8 @@ cjpeg_status cjpeg_decoder_read_rows(cjpeg_decoder *decoder, uint8_t *base, size
 
 bool cjpeg_decoder_find_end(cjpeg_decoder *decoder) {
     j_decompress_ptr library = &decoder->library;
-    // How far the library has read ahead depends on its buffers. So what counts is the next marker behind that.
+    // The library's read-ahead depends on its buffers. So the search starts at its current position, and the next
+    // marker counts.
     if (library->output_height == 0 || library->output_scanline < library->output_height) return false;
     if (library->unread_marker != 0) decoder->has_scan_end = true;
     if (decoder->has_scan_end || decoder->is_past_end) return decoder->has_scan_end && !decoder->is_past_end;
@@ -395,7 +398,7 @@ bool cjpeg_decoder_find_end(cjpeg_decoder *decoder) {
 bool cjpeg_decoder_end_is_missing(cjpeg_decoder *decoder) {
     j_decompress_ptr library = &decoder->library;
     bool is_out = library->output_height > 0 && library->output_scanline >= library->output_height;
-    // In several scans the library has read up to the end before it gives out rows.
+    // With several scans, the library has read the whole input before it returns rows.
     if (is_out && !library->buffered_image && decoder->is_complete && !cjpeg_decoder_find_end(decoder)) {
         decoder->report.end_is_missing = true;
     }

@@ -14,7 +14,7 @@ struct cjpeg_encoder {
     cjpeg_output output;
 };
 
-// Called for each row of blocks, also in the passes after the last row of pixels.
+// The library calls it for each row of blocks, also in the passes after the last row of pixels.
 static void progress_monitor(j_common_ptr library) {
     cjpeg_encoder *encoder = library->client_data;
     if (encoder->should_stop()) cjpeg_report_fail(&encoder->report, cjpeg_failure_stopped, "It was cancelled");
@@ -68,10 +68,10 @@ static void configure(j_compress_ptr library, const cjpeg_settings *settings) {
 cjpeg_status cjpeg_encoder_start(cjpeg_encoder *encoder, const cjpeg_settings *settings) {
     j_compress_ptr library = &encoder->library;
     if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
-    // Also after a failure: back to the state of a new encoder.
+    // Resets the encoder to its initial state, also after a failure.
     jpeg_abort_compress(library);
     encoder->report.failure = cjpeg_failure_none;
-    // About what a photograph takes at quality 80; more is asked for when it is full.
+    // About the size of a photograph at quality 80. The buffer grows when it is full.
     size_t guess = (size_t)settings->width * (size_t)settings->height / 4;
     cjpeg_output_begin(&encoder->output, guess, settings->maximum_bytes);
     configure(library, settings);
@@ -96,7 +96,7 @@ cjpeg_status cjpeg_encoder_write_rows(cjpeg_encoder *encoder, const uint8_t *bas
     for (int done = 0; done < count;) {
         JSAMPROW rows[ROWS_AT_ONCE];
         int offered = count - done < ROWS_AT_ONCE ? count - done : ROWS_AT_ONCE;
-        // The library only reads them.
+        // The library only reads the rows.
         for (int row = 0; row < offered; row++) rows[row] = (JSAMPROW)base + (size_t)(done + row) * stride;
         done += (int)jpeg_write_scanlines(&encoder->library, rows, (JDIMENSION)offered);
     }

@@ -9,19 +9,19 @@
 #define JPEG_INTERNALS
 #include <jpegint.h>
 
-// Reads the Huffman codes of a sequential JPEG (ITU-T T.81, F.2.2) in place of libjpeg-turbo's decode_mcu. Most of the
-// time of a scaled decode goes there, and the library reads one symbol after the other. Here
+// Decodes the Huffman codes of a sequential JPEG (ITU-T T.81, F.2.2) instead of libjpeg-turbo's decode_mcu. A scaled
+// decode spends most of its time there, and the library decodes one symbol after the other. This decoder is faster in
+// two ways:
 //
-// * data is copied up to the next marker, without stuffing, to a window that zeros follow: so no block has to look for
-// its end;
-// * one look at a table gives up to two coefficients and the end of the block, or where only the DC coefficient is
-// wanted,
-//   passes over as many symbols as there are in twelve bits.
+// * It copies data up to the next marker, without stuffing, to a window that zeros follow. So no block has to check for
+//   the end of the data.
+// * One table look-up returns up to two coefficients and the end of the block. If only the DC coefficient is needed,
+//   one look-up skips all symbols in twelve bits.
 //
-// All that is damaged ends as in the library: with a warning, and zeros for what is missing.
+// Damaged data has the same result as in the library: a warning, and zeros for the missing coefficients.
 //
-// Of the library's insides it needs the second member of `jpeg_entropy_decoder` and the third of `jpeg_marker_reader`,
-// which are where they are in all versions of libjpeg-turbo from 1.0 to 3.2.
+// The decoder uses the second member of `jpeg_entropy_decoder` and the third of `jpeg_marker_reader`. All versions of
+// libjpeg-turbo from 1.0 to 3.2 have them at the same offsets.
 #if defined(LIBJPEG_TURBO_VERSION_NUMBER)
 #if LIBJPEG_TURBO_VERSION_NUMBER >= 1005000 && LIBJPEG_TURBO_VERSION_NUMBER < 3003000
 #define KNOWS_LIBRARY
@@ -43,19 +43,20 @@ bool cjpeg_entropy_install(j_decompress_ptr library) {
 #define SCALED_SIZE(component) ((component)->DCT_scaled_size)
 #endif
 
-// How many bits are looked at: measured, others of up to two bits more or less are no faster.
+// The number of bits in one look-up. In measurements, up to two bits more or less were no faster.
 #define SYMBOL_BITS 10
 #define PAIR_BITS 11
 #define SKIP_BITS 12
 
 #define WINDOW_SIZE 16384
-// The most bytes that a block can take: 64 times an invalid code (17 bits) and 15 bits of a value; and some.
+// The maximum number of bytes of a block, rounded up: 64 times an invalid code (17 bits) and a value of 15 bits.
 #define BLOCK_BYTES 272
 #define PADDING (BLOCK_BYTES * D_MAX_BLOCKS_IN_MCU + 64)
 
 // MARK: Tables
 
-// What one symbol is; for codes that are longer, or none, `is_long` is set and the lists below are gone through.
+// A symbol. If the code is longer than the look-up or invalid, `is_long` is set and the decoder searches the lists
+// below.
 typedef struct symbol_entry {
     uint8_t code_bits;
     uint8_t value_bits;
@@ -66,16 +67,18 @@ typedef struct symbol_entry {
 
 typedef struct symbol_table {
     symbol_entry entries[1 << SYMBOL_BITS];
-    // By length: the largest code, and what makes a code an index of a symbol (T.81, F.2.2.3).
+    // By code length: the largest code, and the difference between a code and the index of its symbol (T.81, F.2.2.3).
     int32_t largest[18];
     int32_t offset[18];
     uint8_t symbols[256];
 } symbol_table;
 
-// Up to two coefficients and the end of the block. From the lowest bit on: how many bits it is, 5, and flags; the steps
-// to the first coefficient, and to the second, 8 each; the steps to behind them, 8; the values, 16 each.
-// Where there is one coefficient, it stands there twice; where there is none, a zero is written where there is one
-// already.
+// Up to two coefficients and the end of the block. From the lowest bit: the number of bits read (5 bits), flags, the
+// steps to the first coefficient (8), the steps to the second (8), the steps to the position behind them (8), and the
+// two values (16 each).
+//
+// An entry with a single coefficient contains it twice. An entry without coefficients writes a zero over an existing
+// zero.
 typedef uint64_t pair_entry;
 #define PAIR_BITS_OF(entry) ((unsigned)(entry)&0x1F)
 #define PAIR_FIRST(entry) ((unsigned)(entry) >> 8 & 0xFF)
@@ -85,18 +88,18 @@ typedef uint64_t pair_entry;
 #define PAIR_SECOND_VALUE(entry) ((JCOEF)((entry) >> 48))
 // The block ends.
 #define PAIR_END 0x20u
-// The code of one symbol, whose value is longer than what was looked at: its run and the bits of its value are where
-// the steps to the coefficients would be.
+// A single symbol whose value reaches beyond the look-up. Its run and the number of its value bits replace the steps to
+// the coefficients.
 #define PAIR_ONE 0x40u
-// One of these, or neither: the code is longer.
+// Set if one of the flags above is set, and also if the code is longer than the look-up.
 #define PAIR_SPECIAL 0x80u
 
-// Several symbols to pass over. From the lowest bit on: how many bits they are, 5; by how many coefficients they go on,
-// 7, and flags.
+// Several symbols to skip. From the lowest bit: the number of bits (5 bits), the number of coefficients (7), and flags.
 typedef uint16_t skip_entry;
 #define SKIP_BITS_OF(entry) ((unsigned)(entry)&0x1F)
 #define SKIP_STEPS(entry) ((unsigned)(entry) >> 5)
-// These in a sum of steps that began at 64: the block is full; it has ended; the code is longer.
+// Flags in a sum of steps that starts at 64: the block is full, the block has ended, the code is longer than the
+// look-up.
 #define SKIP_FULL (1u << 7)
 #define SKIP_END (1u << 8)
 #define SKIP_LONG (1u << 9)
@@ -109,7 +112,7 @@ typedef struct skip_table {
     skip_entry entries[1 << SKIP_BITS];
 } skip_table;
 
-// The place of a block in an MCU.
+// The tables for one block of an MCU.
 typedef struct block_place {
     const symbol_table *dc;
     const symbol_table *ac;
@@ -120,7 +123,7 @@ typedef struct block_place {
 } block_place;
 
 struct cjpeg_entropy {
-    // Like `insufficient_data` of the library: zeros stand in until the next restart.
+    // The library's `insufficient_data`: the decoder produces zeros until the next restart.
     bool is_exhausted;
     unsigned restarts_to_go;
     unsigned mcus_to_go;
@@ -131,20 +134,20 @@ struct cjpeg_entropy {
     symbol_table *ac_tables[NUM_HUFF_TBLS];
     pair_table *pair_tables[NUM_HUFF_TBLS];
     skip_table *skip_tables[NUM_HUFF_TBLS];
-    // The position of the next bit in the window, and the number of its bytes.
+    // The position of the next bit in the window, and the number of bytes in the window.
     size_t bit;
     size_t end;
     uint8_t *window;
 };
 
-// The entries behind 63 are for runs that lead over the end of a block.
+// The entries behind index 63 catch runs that reach beyond the end of a block.
 static const uint8_t natural_order[64 + 16] = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,
     6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31,
     39, 46, 53, 60, 61, 54, 47, 55, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
 };
 
-// The library has looked at all codes when the scan began: their numbers are right.
+// The library checked the codes when the scan began, so their counts are valid.
 static void make_symbols(symbol_table *table, const JHUFF_TBL *codes, bool is_dc) {
     memset(table, 0, sizeof(*table));
     for (int index = 0; index < 1 << SYMBOL_BITS; index++) table->entries[index].is_long = true;
@@ -163,11 +166,12 @@ static void make_symbols(symbol_table *table, const JHUFF_TBL *codes, bool is_dc
         }
         table->largest[length] = codes->bits[length] > 0 ? code - 1 : -1;
     }
-    // Ends each search: such a code is invalid.
+    // Ends the search in `take_long_symbol` for an invalid code.
     table->largest[17] = INT32_MAX;
 }
 
-// For each `bits` bits the length of the code that they begin with, 0 if it is longer, and its symbol.
+// For each sequence of `bits` bits, stores the symbol of the first code and its length, or length 0 if the code is
+// longer.
 static void spread_codes(const JHUFF_TBL *codes, int bits, uint8_t *lengths, uint8_t *symbols) {
     memset(lengths, 0, (size_t)1 << bits);
     int index = 0, code = 0;
@@ -229,7 +233,7 @@ static void make_pairs(pair_table *table, const JHUFF_TBL *codes) {
 static skip_entry skip_at(unsigned index, const uint8_t *lengths, const uint8_t *symbols) {
     const unsigned mask = (1 << SKIP_BITS) - 1;
     unsigned bits = 0, steps = 0;
-    // So few that the last run can't reach the flags.
+    // A limit low enough that the last run cannot overflow into the flags.
     while (bits < SKIP_BITS && steps <= 40) {
         unsigned at = index << bits & mask, length = lengths[at], value_bits = symbols[at] & 15, run = symbols[at] >> 4;
         if (length == 0 || bits + length > SKIP_BITS) {
@@ -241,7 +245,7 @@ static skip_entry skip_at(unsigned index, const uint8_t *lengths, const uint8_t 
             steps |= SKIP_END;
             break;
         }
-        // The value of one symbol alone may be longer than what is looked at.
+        // If it is the only symbol, its value may reach beyond the look-up.
         if (bits > 0 && bits + length + value_bits > SKIP_BITS) break;
         bits += length + value_bits;
         steps += run + 1;
@@ -257,7 +261,7 @@ static void make_skips(skip_table *table, const JHUFF_TBL *codes) {
 
 // MARK: Input
 
-// Brings what is left of the window to its start, and copies to it what comes up to the next marker, without stuffing.
+// Moves the unread rest to the start of the window, and appends the data up to the next marker, without stuffing.
 static void fill_window(j_decompress_ptr library, struct cjpeg_entropy *entropy) {
     struct jpeg_source_mgr *source = library->src;
     size_t start = entropy->bit >> 3;
@@ -266,7 +270,7 @@ static void fill_window(j_decompress_ptr library, struct cjpeg_entropy *entropy)
     memmove(entropy->window, entropy->window + start, end);
     entropy->bit -= start << 3;
     while (end < WINDOW_SIZE && library->unread_marker == 0) {
-        // Never suspends: all bytes are there.
+        // Never suspends, because all bytes are present.
         if (source->bytes_in_buffer == 0) source->fill_input_buffer(library);
         size_t count = WINDOW_SIZE - end;
         if (count > source->bytes_in_buffer) count = source->bytes_in_buffer;
@@ -293,11 +297,11 @@ static void fill_window(j_decompress_ptr library, struct cjpeg_entropy *entropy)
     entropy->end = end;
 }
 
-// Bytes in front of a marker that no block needed. The library does not warn of those that it happens to have read
-// ahead, up to eight: that depends on where it refilled.
+// Warns of bytes before a marker that no block needed. The library does not warn of up to eight such bytes if it has
+// already read them ahead, which depends on its refills.
 static void warn_of_rest(j_decompress_ptr library, const struct cjpeg_entropy *entropy) {
     size_t used = (entropy->bit + 7) >> 3;
-    // If the marker is still to be found, the library counts the skipped bytes.
+    // If the marker has not been found yet, the library counts the bytes that it skips.
     if (entropy->is_exhausted || library->unread_marker == 0 || entropy->end <= used) return;
     WARNMS2(library, JWRN_EXTRANEOUS_DATA, (int)(entropy->end - used), library->unread_marker);
 }
@@ -312,7 +316,7 @@ static boolean restart(j_decompress_ptr library, struct cjpeg_entropy *entropy) 
     if (library->unread_marker == 0) {
         entropy->is_exhausted = false;
     } else {
-        // It is another marker, before which nothing is left: zeros are read.
+        // The library found another marker instead of the restart marker, so there is no data. Decode zeros.
         memset(entropy->window, 0, PADDING);
     }
     return TRUE;
@@ -322,7 +326,7 @@ static boolean restart(j_decompress_ptr library, struct cjpeg_entropy *entropy) 
 
 typedef struct bit_reader {
     const uint8_t *next;
-    // The next bits, the first one highest; at least `count` of them are there.
+    // The next bits, with the first bit highest. At least `count` of them are valid.
     uint64_t bits;
     unsigned count;
 } bit_reader;
@@ -331,7 +335,7 @@ typedef struct bit_reader {
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-// Afterwards there are at least 56 bits. What lies above whole bytes is read again the next time, the same.
+// Fills the reader to at least 56 bits. The next refill reads the bits above whole bytes again, with the same values.
 INLINE void refill(bit_reader *reader) {
     uint64_t next;
     memcpy(&next, reader->next, sizeof(next));
@@ -349,7 +353,7 @@ INLINE void take(bit_reader *reader, unsigned count) {
     reader->count -= count;
 }
 
-// A value of `count` bits, at most 16, extended (T.81, F.12): with the first bit 0 it is negative.
+// Reads a value of `count` bits, at most 16, and extends it (T.81, F.12). It is negative if its first bit is 0.
 INLINE int take_value(bit_reader *reader, unsigned count) {
     int value = (int)(reader->bits >> 1 >> (63 - count));
     int is_negative = ~(int)((int64_t)reader->bits >> 63);
@@ -357,7 +361,7 @@ INLINE int take_value(bit_reader *reader, unsigned count) {
     return value + (is_negative & (1 - (1 << count)));
 }
 
-// A symbol whose code is longer than the index; 0 for an invalid code, of which 17 bits are taken.
+// Reads a symbol whose code is longer than the look-up. Returns 0 for an invalid code, and skips 17 bits.
 static __attribute__((noinline)) unsigned take_long_symbol(
     j_decompress_ptr library, bit_reader *reader, const symbol_table *table) {
     unsigned length = SYMBOL_BITS + 1;
@@ -372,7 +376,7 @@ static __attribute__((noinline)) unsigned take_long_symbol(
     return symbol;
 }
 
-// Takes the code of a symbol, and fills up.
+// Reads a symbol, and refills the reader.
 INLINE symbol_entry take_symbol(j_decompress_ptr library, bit_reader *reader, const symbol_table *table) {
     refill(reader);
     symbol_entry entry = table->entries[look(reader, SYMBOL_BITS)];
@@ -398,12 +402,12 @@ INLINE int take_dc(j_decompress_ptr library, bit_reader *reader, const symbol_ta
 }
 
 INLINE void write_pair(JCOEF *block, unsigned place, pair_entry entry) {
-    // The second one first: if there is only one, both are the same.
+    // Write the second one first. If there is only one, both are the same.
     block[natural_order[place + PAIR_SECOND(entry)]] = PAIR_SECOND_VALUE(entry);
     block[natural_order[place + PAIR_FIRST(entry)]] = PAIR_FIRST_VALUE(entry);
 }
 
-// Takes all AC coefficients of a block, which is zero.
+// Decodes all AC coefficients of a block that contains zeros.
 INLINE void take_ac(
     j_decompress_ptr library, bit_reader *reader, const symbol_table *table, const pair_table *pairs, JCOEF *block) {
     unsigned place = 1;
@@ -416,7 +420,7 @@ INLINE void take_ac(
             take(reader, PAIR_BITS_OF(entry));
             place = next;
             if (place == 64) return;
-            // There are bits enough for a second time.
+            // The reader has enough bits for a second look-up.
             entry = pairs->entries[look(reader, PAIR_BITS)];
             next = place + PAIR_STEPS((uint32_t)entry);
             if (LIKELY(!(entry & PAIR_SPECIAL) && next <= 64)) {
@@ -426,7 +430,7 @@ INLINE void take_ac(
                 continue;
             }
         }
-        // The end of a block that is full before is not its own.
+        // If the block is already full, the end-of-block code does not belong to it.
         if (entry & PAIR_END && next < 64) {
             if (next > place) write_pair(block, place, entry);
             take(reader, PAIR_BITS_OF(entry));
@@ -438,17 +442,17 @@ INLINE void take_ac(
             place = next;
             continue;
         }
-        // One symbol alone: the code is long, or the block ends among what was looked at.
+        // Decode a single symbol, because the code is long or the block ends within the look-up.
         symbol_entry symbol = take_symbol(library, reader, table);
         if (symbol.is_end) return;
         place += symbol.run;
-        // For a run without a value this is one more zero.
+        // For a run without a value, this writes one more zero.
         block[natural_order[place]] = (JCOEF)take_value(reader, symbol.value_bits);
         place++;
     }
 }
 
-// Passes over the AC coefficients of a block.
+// Skips the AC coefficients of a block.
 INLINE void skip_ac(j_decompress_ptr library, bit_reader *reader, const symbol_table *table, const skip_table *skips) {
     unsigned sum = 64 + 1;
     while (sum < SKIP_FULL) {
@@ -458,7 +462,7 @@ INLINE void skip_ac(j_decompress_ptr library, bit_reader *reader, const symbol_t
         if (LIKELY(next < SKIP_FULL)) {
             take(reader, SKIP_BITS_OF(entry));
             sum = next;
-            // There are bits enough for a second time.
+            // The reader has enough bits for a second look-up.
             entry = skips->entries[look(reader, SKIP_BITS)];
             next = sum + SKIP_STEPS(entry);
             if (LIKELY(next < SKIP_FULL)) {
@@ -471,7 +475,7 @@ INLINE void skip_ac(j_decompress_ptr library, bit_reader *reader, const symbol_t
             take(reader, SKIP_BITS_OF(entry));
             return;
         }
-        // One symbol alone: the code is long, or the block ends among what was looked at.
+        // Decode a single symbol, because the code is long or the block ends within the look-up.
         symbol_entry symbol = take_symbol(library, reader, table);
         if (symbol.is_end) return;
         take(reader, symbol.value_bits);
@@ -479,7 +483,7 @@ INLINE void skip_ac(j_decompress_ptr library, bit_reader *reader, const symbol_t
     }
 }
 
-// Decodes one MCU; without blocks, which is how scan lines are skipped, it is passed over.
+// Decodes one MCU, or skips it if `blocks` is NULL. The library skips scan lines in this way.
 static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *blocks) {
     struct cjpeg_entropy *entropy = ((cjpeg_report *)library->client_data)->entropy;
     if (library->restart_interval > 0) {
@@ -495,7 +499,7 @@ static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *blocks) {
         take(&reader, entropy->bit & 7);
         for (int index = 0; index < entropy->blocks; index++) {
             const block_place *place = &entropy->places[index];
-            // Differences that go over all numbers are damage; the library lets them wrap around as well.
+            // Only damaged data has differences that overflow. The library lets them wrap around as well.
             int *last = &entropy->last_dc[place->component];
             *last = (int)((unsigned)*last + (unsigned)take_dc(library, &reader, place->dc));
             if (blocks != NULL) blocks[index][0][0] = (JCOEF)*last;
@@ -517,7 +521,7 @@ static boolean decode_mcu(j_decompress_ptr library, JBLOCKROW *blocks) {
 
 // MARK: Life
 
-// Large objects are allocated one by one, so that the address sanitizer sees their ends.
+// Each large object has its own allocation, so that the address sanitizer detects accesses beyond its end.
 static void *allocate(j_decompress_ptr library, size_t size) {
     return library->mem->alloc_large((j_common_ptr)library, JPOOL_IMAGE, size);
 }
@@ -531,7 +535,7 @@ static void make_tables(j_decompress_ptr library, struct cjpeg_entropy *entropy,
     if (entropy->ac_tables[ac] == NULL) {
         entropy->ac_tables[ac] = allocate(library, sizeof(symbol_table));
         make_symbols(entropy->ac_tables[ac], library->ac_huff_tbl_ptrs[ac], false);
-        // Lines may be skipped whatever the scale.
+        // The library may skip lines at any scale.
         entropy->skip_tables[ac] = allocate(library, sizeof(skip_table));
         make_skips(entropy->skip_tables[ac], library->ac_huff_tbl_ptrs[ac]);
     }
@@ -564,7 +568,7 @@ bool cjpeg_entropy_install(j_decompress_ptr library) {
         const jpeg_component_info *component = library->cur_comp_info[place->component];
         place->dc = entropy->dc_tables[component->dc_tbl_no];
         place->ac = entropy->ac_tables[component->ac_tbl_no];
-        // The library does the same: of one sample each block has no other coefficients.
+        // Like the library: at one sample per block, the block has only a DC coefficient.
         bool needs_ac = component->component_needed && SCALED_SIZE(component) > 1;
         place->pairs = needs_ac ? entropy->pair_tables[component->ac_tbl_no] : NULL;
         place->skips = entropy->skip_tables[component->ac_tbl_no];

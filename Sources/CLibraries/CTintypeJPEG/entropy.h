@@ -6,13 +6,12 @@
 
 #include <jpeglib.h>
 
-/// Has the Huffman codes of an image read by a decoder of our own, which gives the coefficients that the library's
-/// gives, sooner.
+/// Installs a faster Huffman decoder of this package for an image. It produces the same coefficients as the library's.
 ///
-/// Called after `jpeg_start_decompress`. `client_data` is a `cjpeg_report`. The source gives bytes without suspending,
-/// up to a marker that ends the scan, which it reaches. False where the library's decoder is left in place: for an
-/// image that is not baseline or extended with Huffman coding, in one scan, of 8 bits, and with a library whose
-/// insides are not known.
+/// Call it after `jpeg_start_decompress`. `client_data` must be a `cjpeg_report`. The source must supply bytes without
+/// suspending, up to a marker that ends the scan. Returns false and leaves the library's decoder in place if the image
+/// is not baseline or extended with Huffman coding, 8 bits and one scan, or if the library's internal layout is
+/// unknown.
 bool cjpeg_entropy_install(j_decompress_ptr library);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-// The destination is the first member.
+// The destination is the first member of `cjpeg_output`.
 static cjpeg_output *output_of(j_compress_ptr library) {
     return (cjpeg_output *)library->dest;
 }
@@ -17,7 +17,7 @@ static _Noreturn void fail_by_size(cjpeg_output *output) {
     cjpeg_report_fail(output->report, cjpeg_failure_size, "It has more bytes than allowed");
 }
 
-// The whole buffer is full, whatever free_in_buffer says.
+// Called when the whole buffer is full. The value of free_in_buffer does not matter.
 static boolean empty_output_buffer(j_compress_ptr library) {
     cjpeg_output *output = output_of(library);
     if (output->capacity > output->maximum_bytes) fail_by_size(output);
@@ -56,7 +56,7 @@ void cjpeg_output_begin(cjpeg_output *output, size_t guess, size_t maximum_bytes
 }
 
 uint8_t *cjpeg_output_take(cjpeg_output *output, size_t *count) {
-    // The remainder may be as large as the image.
+    // The unused part of the buffer may be as large as the image.
     uint8_t *bytes = realloc(output->bytes, output->count);
     if (bytes == NULL) bytes = output->bytes;
     *count = output->count;

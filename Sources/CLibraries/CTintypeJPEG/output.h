@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-/// The output of the library: memory that grows up to a limit.
+/// The library's destination: a memory buffer that grows up to a limit.
 typedef struct cjpeg_output {
     struct jpeg_destination_mgr destination;
     cjpeg_report *report;
@@ -13,13 +13,13 @@ typedef struct cjpeg_output {
     size_t maximum_bytes;
 } cjpeg_output;
 
-/// Makes `output` the destination of `library`; what goes wrong is said by `report`.
+/// Makes `output` the destination of `library`, with `report` for its errors.
 void cjpeg_output_prepare(cjpeg_output *output, j_compress_ptr library, cjpeg_report *report);
 
-/// Begins anew, with room for about `guess` bytes unless there is some. Fails by the way out of `report`.
+/// Starts a new result. Allocates about `guess` bytes if there is no buffer yet. Errors leave through `report`.
 void cjpeg_output_begin(cjpeg_output *output, size_t guess, size_t maximum_bytes);
 
-/// Hands over the finished bytes, which the caller frees with `free`.
+/// Returns the finished bytes and transfers their ownership. The caller frees them with `free`.
 uint8_t *cjpeg_output_take(cjpeg_output *output, size_t *count);
 
 #endif

@@ -8,7 +8,7 @@ static cjpeg_failure failure_of(int code) {
     switch (code) {
     case JERR_OUT_OF_MEMORY: return cjpeg_failure_memory;
 #if JPEG_LIB_VERSION < 70
-    // From libjpeg 7 on it is JERR_NOT_COMPILED.
+    // libjpeg 7 and later report JERR_NOT_COMPILED instead.
     case JERR_ARITH_NOTIMPL:
 #endif
     case JERR_BAD_PRECISION:
@@ -19,7 +19,7 @@ static cjpeg_failure failure_of(int code) {
     case JERR_NOT_COMPILED:
     case JERR_SOF_UNSUPPORTED:
     case JERR_IMAGE_TOO_BIG:
-    // Coefficients and tables that can be decoded, and can't be written.
+    // The library can decode such coefficients and tables, but cannot write them.
     case JERR_BAD_DCT_COEF:
     case JERR_MISMATCHED_QUANT_TABLE: return cjpeg_failure_unsupported;
     default: return cjpeg_failure_corrupt;
@@ -35,7 +35,7 @@ static void error_exit(j_common_ptr library) {
 
 static void emit_message(j_common_ptr library, int level) {
     cjpeg_report *report = library->client_data;
-    // Levels from 0 on are traces.
+    // Levels of 0 and above are traces.
     if (level >= 0) return;
     switch (report->library.msg_code) {
     case JWRN_JPEG_EOF: report->end_is_missing = true; break;
@@ -44,7 +44,7 @@ static void emit_message(j_common_ptr library, int level) {
     case JWRN_HIT_MARKER: report->damage |= cjpeg_damage_missing_data; break;
     case JWRN_MUST_RESYNC: report->damage |= cjpeg_damage_lost_restarts; break;
     case JWRN_BOGUS_PROGRESSION: report->damage |= cjpeg_damage_disordered_scans; break;
-    // Bytes that belong to nothing, odd parameters of a scan, an unknown mark of Adobe's: no sample is lost.
+    // Extraneous bytes, unusual parameters of a scan, or an unknown Adobe marker. No sample is lost.
     default: break;
     }
 }
@@ -68,7 +68,7 @@ bool cjpeg_find_marker(const uint8_t **bytes, size_t *count, bool *is_behind_fil
     return false;
 }
 
-// The library's own prints to standard error.
+// The library's default prints to standard error.
 static void output_message(j_common_ptr library) {
     (void)library;
 }

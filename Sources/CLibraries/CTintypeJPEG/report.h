@@ -8,31 +8,30 @@
 
 #include <jpeglib.h>
 
-/// What went wrong, and the way out of the library. The first member of both coders, which are
-/// the library's `client_data`: what its callbacks have to find.
+/// The failure of a coder, and the jump out of the library. It is the first member of each coder, which is the
+/// library's `client_data`, so that the library's callbacks find it.
 typedef struct cjpeg_report {
     struct jpeg_error_mgr library;
     jmp_buf escape;
-    /// Whether the library went on after the end of the input.
+    /// Whether the library continued past the end of the input.
     bool end_is_missing;
-    /// The library's warnings: `cjpeg_damage`.
+    /// The library's warnings, as flags of `cjpeg_damage`.
     unsigned damage;
-    /// Reads the Huffman codes instead of the library, if set; freed with the library's image.
+    /// The Huffman decoder that replaces the library's, or NULL. The library frees it with the image.
     struct cjpeg_entropy *entropy;
     cjpeg_failure failure;
     char message[JMSG_LENGTH_MAX];
 } cjpeg_report;
 
-/// Makes the library report to `report`.
+/// Directs the library's errors and warnings to `report`.
 struct jpeg_error_mgr *cjpeg_report_prepare(cjpeg_report *report);
 
-/// Whether a marker lies in `*count` bytes from `*bytes` on, which move behind it, or to the end.
+/// Returns whether `*count` bytes at `*bytes` contain a marker, and advances both past the marker, or to the end.
 ///
-/// `*is_behind_fill` says whether the byte before the first one was the first of a marker; it is kept for the next
-/// bytes.
+/// `*is_behind_fill` says whether the byte before the first one began a marker. The call updates it for the next bytes.
 bool cjpeg_find_marker(const uint8_t **bytes, size_t *count, bool *is_behind_fill);
 
-/// Fails with a message of our own; does not return.
+/// Fails with a message of this package. Does not return.
 _Noreturn void cjpeg_report_fail(cjpeg_report *report, cjpeg_failure failure, const char *message);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-// Rows of blocks that are moved between two counts of work.
+// The number of rows of blocks to move between two counts of work.
 #define ROWS_AT_ONCE 8
 
 struct cjpeg_transformer {
@@ -17,13 +17,13 @@ struct cjpeg_transformer {
     cjpeg_count count;
     void *context;
     int maximum_scans;
-    /// The arrays of the result, unless they are the arrays of the source.
+    /// The arrays of the result, if they differ from the arrays of the source.
     jvirt_barray_ptr arrays[MAX_COMPONENTS];
 };
 
 // MARK: Work
 
-// Counts work; does not return when there was too much of it.
+// Counts work. Does not return if the caller's limit is reached.
 static void count_work(cjpeg_transformer *transformer, int64_t units) {
     if (transformer->count(transformer->context, units)) return;
     cjpeg_report_fail(&transformer->report, cjpeg_failure_stopped, "It was stopped");
@@ -37,7 +37,8 @@ static int64_t blocks_of_row(int components, jpeg_component_info *const *list) {
     return blocks;
 }
 
-// Ends an image in one scan with the marker behind the scan, as a decoder does: what follows may be anything.
+// Ends an image in one scan at the marker behind the scan, as the decoder does. The data after the marker may be
+// anything.
 static void end_scan(cjpeg_transformer *transformer) {
     j_decompress_ptr source = &transformer->source;
     const uint8_t *next = source->src->next_input_byte;
@@ -49,7 +50,7 @@ static void end_scan(cjpeg_transformer *transformer) {
     source->unread_marker = JPEG_EOI;
 }
 
-// Called before each row of blocks that is read, and behind the last one.
+// The library calls it before it reads each row of blocks, and after the last one.
 static void will_read(j_common_ptr library) {
     cjpeg_transformer *transformer = library->client_data;
     j_decompress_ptr source = &transformer->source;
@@ -67,7 +68,7 @@ static void will_read(j_common_ptr library) {
     count_work(transformer, units);
 }
 
-// Called before each row of blocks of each pass.
+// The library calls it before each row of blocks in each pass.
 static void will_write(j_common_ptr library) {
     cjpeg_transformer *transformer = library->client_data;
     j_compress_ptr target = &transformer->target;
@@ -116,7 +117,8 @@ static bool moves_blocks(const cjpeg_transform *transform) {
         || transform->top > 0;
 }
 
-// How often the first components of the result are sampled: a single one is not interleaved, whatever it says.
+// The sampling factors of a component in the result. A single component is not interleaved, so its stored factors do
+// not count.
 typedef struct sampling {
     JDIMENSION across;
     JDIMENSION down;
@@ -147,7 +149,7 @@ static JDIMENSION rounded_up(JDIMENSION number, JDIMENSION step) {
     return (number + step - 1) / step * step;
 }
 
-// The arrays of the library are made together, before it reads coefficients.
+// The library allocates its arrays together, before it reads coefficients.
 static void request_arrays(cjpeg_transformer *transformer, const cjpeg_transform *transform) {
     j_decompress_ptr source = &transformer->source;
     sampling finest = finest_sampling(transformer, transform);
@@ -174,7 +176,7 @@ static void check_source(cjpeg_transformer *transformer, const cjpeg_transform *
         cjpeg_report_fail(
             &transformer->report, cjpeg_failure_unsupported, "Its colours have no component of brightness");
     }
-    // Only files of several scans are like that (T.81, B.2.3); those that are written begin with one for all
+    // Only files with several scans can have so many blocks (T.81, B.2.3). The result begins with one scan for all
     // components.
     int blocks = 0;
     for (int index = 0; index < component_count(transformer, transform); index++) {
@@ -252,11 +254,11 @@ static void move_blocks(cjpeg_transformer *transformer, const cjpeg_transform *t
         jvirt_barray_ptr to = transformer->arrays[index];
         for (JDIMENSION row = 0; row < down; row += ROWS_AT_ONCE) {
             JDIMENSION count = down - row < ROWS_AT_ONCE ? down - row : ROWS_AT_ONCE;
-            // A quarter of what it takes to code them.
+            // Moving a block costs about a quarter of coding it.
             count_work(transformer, (int64_t)count * across * transformer->prices.block / 4);
             cjpeg_coefficients_turn(&transformer->source, &turn, from[index], to, row, count, across);
         }
-        // The library wants to see the rows that fill up units, and reads nothing of them.
+        // The library requires the rows that complete the last unit, but does not read their contents.
         j_common_ptr library = (j_common_ptr)&transformer->source;
         for (JDIMENSION row = down; row < rounded_up(down, each.down); row++) {
             library->mem->access_virt_barray(library, to, row, 1, TRUE);
@@ -264,8 +266,8 @@ static void move_blocks(cjpeg_transformer *transformer, const cjpeg_transform *t
     }
 }
 
-// Damaged data may have coefficients without a code in the tables of the standard, which the library doesn't look for.
-// The library does that when it makes tables, and fails.
+// Damaged data may have coefficients without a code in the standard tables, and the library does not check for them. If
+// it builds its own tables, it checks and fails.
 static bool fits_standard_tables(
     cjpeg_transformer *transformer, const cjpeg_transform *transform, jvirt_barray_ptr *arrays) {
     j_decompress_ptr source = &transformer->source;

@@ -9,35 +9,35 @@
 enum {
     window_mask = cpngdeflate_window - 1,
     hash_bits = 15,
-    /// A small table stays in the cache.
+    /// This table is small enough for the cache.
     fast_hash_bits = 13,
     pixel_hash_bits = 14,
-    /// The bytes that are hashed: long matches are found soon, and the short ones that save bits are near.
+    /// The numbers of hashed bytes. Eight bytes find long matches early. Short matches that save bits are near.
     long_bytes = 8,
     short_bytes = 5,
     pixel_bytes = 3,
     max_match = 258,
-    /// Matches begin at positions with so many bytes behind them: they are loaded at once.
+    /// A match can begin only if so many bytes follow, because its bytes are loaded at once.
     lookahead = 8,
-    /// The literals and matches of a block.
+    /// The maximum number of literals and matches in a block.
     token_limit = 24 << 10,
-    /// A block may end after so many tokens, if its codes suit the next ones badly.
+    /// After every so many tokens the block may end, if its codes suit the latest tokens badly.
     check_step = 2 << 10,
-    /// The bits that a split must save: about those of the code lengths of a block.
+    /// The bits that a split must save: about the cost of a block's code lengths.
     split_cost = 600,
-    /// The bytes for which the cheapest tokens are searched at once, and the matches that are kept meanwhile.
+    /// The number of bytes in one search for the cheapest tokens, and the maximum number of matches stored for it.
     piece_limit = 32 << 10,
     found_limit = 8 * piece_limit,
-    /// Costs are worth learning from so many.
+    /// The number of tokens from which on their costs are worth learning.
     sample_limit = 1024,
     literal_count = 286,
     distance_count = 30,
     end_of_block = 256,
-    /// Costs are in fractions of a bit.
+    /// The unit of costs is 1/16 bit.
     one_bit = 16,
-    /// The bits that a match must save: a few more matches make every code a little longer.
+    /// The cost that a match must save, because additional matches lengthen every code a little.
     margin = one_bit,
-    /// Marks the token of a match; its length is below, its distance less one above.
+    /// Marks the token of a match. Its lower bits are the length, and its upper bits the distance minus one.
     match_flag = 0x200,
     length_mask = 0x1FF,
 };
@@ -46,13 +46,13 @@ typedef enum { way_stored, way_isal, way_fast, way_lazy, way_optimal } way;
 
 typedef struct {
     way way;
-    /// The earlier positions that are looked at, or the step between bytes without matches; the length of a match that
-    /// ends the search.
+    /// The number of earlier positions to compare, or in the fast way the step between bytes without matches. Then the
+    /// length of a match that ends the search.
     int depth;
     unsigned nice;
-    /// Whether the last position with the same five bytes is looked at, too.
+    /// Whether to compare also the last position with the same five bytes.
     bool takes_short;
-    /// The searches for the cheapest tokens; each one knows the costs of the result before it.
+    /// The number of searches for the cheapest tokens. Each search uses the costs of the previous result.
     int rounds;
 } effort;
 
@@ -77,7 +77,7 @@ typedef struct {
 struct cpngdeflate {
     effort effort;
     uint32_t line_size;
-    /// The position of the next strip. Positions may wrap; only their differences count.
+    /// The position of the next strip. Positions can overflow, because only their differences matter.
     uint32_t position;
 
     uint8_t *output;
@@ -91,27 +91,28 @@ struct cpngdeflate {
     uint32_t distance_counts[distance_count];
     uint32_t tokens[token_limit];
     uint32_t token_count;
-    /// The number of tokens at which the block is checked, and the counts and bits of those before the last step.
+    /// The number of tokens at which to check the block, and the counts and bits of the tokens before the last step.
     uint32_t next_check;
     uint32_t checked_literals[literal_count];
     uint32_t checked_distances[distance_count];
     float checked_bits;
 
-    /// The last position of each hash of eight bytes, and the low bits of the one before each position.
+    /// The last position of each hash of eight bytes. For each position, the low bits of the previous one with the same
+    /// hash.
     uint32_t heads[1 << hash_bits];
     uint16_t links[cpngdeflate_window];
-    /// The last position of each hash of five bytes, and of three.
+    /// The last position of each hash of five bytes, and of each hash of three.
     uint32_t short_heads[1 << hash_bits];
     uint32_t pixel_heads[1 << pixel_hash_bits];
     union {
-        /// The literals of a strip cost this much from its beginning on.
+        /// The cumulative cost of the literals from the beginning of a strip.
         uint32_t sums[cpngdeflate_strip_limit + 1];
-        /// The matches of a piece, longer and longer at each position; their tokens have no flag.
+        /// The matches of a piece, in order of length for each position. Their tokens have no flag.
         uint32_t found[found_limit];
     };
-    /// The number of matches up to the end of each position of a piece.
+    /// For each position of a piece, the number of matches up to and including it.
     uint32_t found_ends[piece_limit];
-    /// The least cost of reaching each byte of a piece, and the token that does.
+    /// The minimum cost of reaching each byte of a piece, and the last token on the way.
     uint32_t costs[piece_limit + 1];
     uint32_t steps[piece_limit + 1];
 
@@ -150,7 +151,7 @@ INLINE unsigned distance_extra(unsigned symbol) {
 
 // MARK: Codes
 
-/// Computes the lengths of the codes of a Huffman tree, none longer than `limit`.
+/// Computes the code lengths of a Huffman tree, with at most `limit` bits.
 static void make_lengths(const uint32_t *counts, unsigned size, unsigned limit, uint8_t *lengths) {
     typedef struct {
         uint32_t count;
@@ -178,7 +179,7 @@ static void make_lengths(const uint32_t *counts, unsigned size, unsigned limit, 
             leaves[place] = moved;
         }
     }
-    // Leaves and inner nodes are two queues, both in order: the two lightest of their heads get a common parent.
+    // Leaves and inner nodes form two sorted queues. Each step joins the two lightest heads.
     uint32_t weights[literal_count];
     uint16_t parents[2 * literal_count];
     unsigned next_leaf = 0, next_node = 0;
@@ -202,7 +203,8 @@ static void make_lengths(const uint32_t *counts, unsigned size, unsigned limit, 
         unsigned length = depths[parents[index]] + 1u;
         of_length[length < limit ? length : limit]++;
     }
-    // Codes that were cut to the limit are too many: a shorter one is lengthened for each, and makes room for another.
+    // Codes that were shortened to the limit overfill the code space. For each, lengthen a shorter code to make room
+    // for another.
     uint32_t space = 0;
     for (unsigned length = 1; length <= limit; length++) space += of_length[length] << (limit - length);
     for (; space > 1u << limit; space--) {
@@ -218,7 +220,7 @@ static void make_lengths(const uint32_t *counts, unsigned size, unsigned limit, 
     }
 }
 
-/// Assigns the codes to their lengths, the first bit lowest (RFC 1951, section 3.2.2).
+/// Assigns the codes to their lengths, with the first bit lowest (RFC 1951, section 3.2.2).
 static void make_codes(const uint8_t *lengths, unsigned size, code *codes) {
     unsigned of_length[16] = {0}, next[16] = {0};
     for (unsigned symbol = 0; symbol < size; symbol++) of_length[lengths[symbol]]++;
@@ -243,7 +245,7 @@ INLINE void put_code(cpngdeflate *stream, code code) {
     put(stream, code.bits, code.length);
 }
 
-/// Writes the whole bytes; at most seven bits stay.
+/// Writes the complete bytes. At most seven bits remain.
 INLINE void flush(cpngdeflate *stream) {
     for (int index = 0; index < 8; index++) stream->output[index] = (uint8_t)(stream->bits >> (8 * index));
     stream->output += stream->bit_count >> 3;
@@ -283,7 +285,7 @@ static void learn(cpngdeflate *stream) {
     learn_from(stream, stream->literal_counts, stream->distance_counts);
 }
 
-/// Assumes costs before there are any tokens.
+/// Sets initial costs for a stream without tokens.
 static void assume(cpngdeflate *stream) {
     for (unsigned byte = 0; byte < 256; byte++) stream->literal_costs[byte] = 7 * one_bit;
     for (unsigned length = 3; length <= max_match; length++) {
@@ -300,7 +302,7 @@ INLINE int match_cost(const cpngdeflate *stream, unsigned length, unsigned dista
 
 // MARK: Blocks
 
-/// Writes the lengths of the codes of a block (RFC 1951, section 3.2.7).
+/// Writes the code lengths of a block (RFC 1951, section 3.2.7).
 static void put_lengths(cpngdeflate *stream, const uint8_t *literal_lengths, const uint8_t *distance_lengths) {
     static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     unsigned literals = literal_count, distances = distance_count;
@@ -365,7 +367,7 @@ static void clear_tokens(cpngdeflate *stream) {
     memset(stream->distance_counts, 0, sizeof(stream->distance_counts));
 }
 
-/// Writes the tokens so far as a block, and learns from them.
+/// Writes the current tokens as a block, and learns from them.
 static void end_block(cpngdeflate *stream, bool is_last) {
     uint8_t literal_lengths[literal_count], distance_lengths[distance_count];
     code literals[literal_count], distances[distance_count];
@@ -386,7 +388,7 @@ static void end_block(cpngdeflate *stream, bool is_last) {
         }
         unsigned length = token & length_mask, distance = (token >> 16) + 1;
         unsigned length_code = length_symbol(length), distance_code = distance_symbol(distance);
-        // With what a flush leaves they take 55 bits at most.
+        // Together with the rest from a flush, a match takes at most 55 bits.
         flush(stream);
         put_code(stream, literals[257 + length_code]);
         put(stream, length - length_bases[length_code], length_extras[length_code]);
@@ -401,7 +403,7 @@ static void end_block(cpngdeflate *stream, bool is_last) {
     clear_tokens(stream);
 }
 
-/// Approximates the logarithm within a hundredth.
+/// Approximates the logarithm to within 0.01.
 INLINE float quick_log2(uint32_t number) {
     float mantissa = (float)number;
     uint32_t bits;
@@ -412,7 +414,7 @@ INLINE float quick_log2(uint32_t number) {
     return exponent + (2 - mantissa / 3) * mantissa - 5.0f / 3;
 }
 
-/// Returns the bits that codes take that are as good as their counts allow.
+/// Returns the number of bits that optimal codes for the counts would take.
 static float bits_of_counts(const uint32_t *counts, unsigned size) {
     uint32_t all = 0;
     float bits = 0;
@@ -428,7 +430,8 @@ static float bits_of_codes(const uint32_t *literals, const uint32_t *distances) 
     return bits_of_counts(literals, literal_count) + bits_of_counts(distances, distance_count);
 }
 
-/// Ends the block before its last step if codes of their own save bits, or with it if there is no room for more.
+/// Ends the block before its last step if separate codes for that step save bits. Otherwise ends it after that step if
+/// it is full.
 static void check(cpngdeflate *stream) {
     float bits = bits_of_codes(stream->literal_counts, stream->distance_counts);
     if (stream->token_count > check_step) {
@@ -495,7 +498,7 @@ INLINE uint32_t hash(uint64_t bytes, int count, int bits) {
     return (uint32_t)((bytes << (64 - 8 * count)) * 0x9E3779B97F4A7C15 >> (64 - bits));
 }
 
-/// Counts the bytes that are equal, of which some are known to be.
+/// Returns the length of a match, of which `known` bytes are already known to be equal.
 INLINE unsigned match_length(const uint8_t *first, const uint8_t *second, unsigned known, unsigned limit) {
     unsigned length = known;
     for (; length + 8 <= limit; length += 8) {
@@ -514,7 +517,7 @@ INLINE unsigned longest(size_t index, size_t end) {
     return end - index < max_match ? (unsigned)(end - index) : max_match;
 }
 
-/// The bytes of a strip with those before it.
+/// A strip and the bytes before it.
 typedef struct strip {
     const uint8_t *bytes;
     size_t start;
@@ -527,14 +530,14 @@ INLINE bool is_in_reach(unsigned distance, size_t index) {
     return distance > 0 && distance <= cpngdeflate_window && distance <= index;
 }
 
-/// Earlier positions that may have the same bytes as a position.
+/// Earlier positions that may begin a match.
 typedef struct {
     uint32_t pixel;
     uint32_t near;
     uint32_t candidate;
 } places;
 
-/// Enters a position, and returns the earlier ones.
+/// Adds a position to the tables, and returns the earlier ones.
 INLINE places enter(cpngdeflate *stream, const strip *strip, size_t index) {
     uint64_t value = load8(strip->bytes + index);
     uint32_t position = strip->base + (uint32_t)index;
@@ -557,7 +560,7 @@ INLINE uint32_t before(const cpngdeflate *stream, uint32_t position) {
     return position - (uint16_t)(position - stream->links[position & window_mask]);
 }
 
-/// Takes another match if it is longer and saves more; returns whether no better one is worth a search.
+/// Replaces the best match if another one is longer and saves more. Returns whether the search can end.
 INLINE bool improve(
     const cpngdeflate *stream, const strip *strip, size_t index, unsigned distance, unsigned known, match *best,
     unsigned *best_length) {
@@ -573,7 +576,8 @@ INLINE bool improve(
     return length >= stream->effort.nice || length == limit;
 }
 
-/// Finds the match that saves the most bits, more than `least`; its length is 0 without one. Enters the position.
+/// Adds a position to the tables, and finds the match there that saves the most bits. It saves more than `least`, or
+/// has length 0 if there is no such match.
 static match find(cpngdeflate *stream, const strip *strip, size_t index, int least, int depth) {
     match best = {0, 0, least};
     if (index + lookahead > strip->end) return best;
@@ -613,7 +617,7 @@ static int cost_of_literals(const cpngdeflate *stream, const uint8_t *bytes, uns
     return sum;
 }
 
-/// Takes runs, and matches with the last place of the same eight bytes, or else of the same three.
+/// Adds runs, and matches with the last position of the same eight bytes or, failing that, of the same three.
 static void add_fast(cpngdeflate *stream, const strip *strip) {
     size_t index = strip->start;
     unsigned misses = 0;
@@ -636,7 +640,7 @@ static void add_fast(cpngdeflate *stream, const strip *strip) {
             *heads[place] = position;
             if (!is_in_reach(distance, index) || !are_equal(here, here - distance, (int)known[place])) continue;
             length = match_length(here, here - distance, known[place], limit);
-            // Long ones are always worth it.
+            // Long matches are always worth their cost.
             if (length < 32
                 && cost_of_literals(stream, here, length) <= match_cost(stream, length, distance) + place * margin) {
                 length = 0;
@@ -648,7 +652,7 @@ static void add_fast(cpngdeflate *stream, const strip *strip) {
             misses = 0;
             continue;
         }
-        // Bytes without matches come in numbers: some are not looked at.
+        // Bytes without matches come in groups, so skip some.
         unsigned count = ++misses > 16 ? (unsigned)stream->effort.depth : 1;
         for (unsigned place = 0; place < count; place++) add_literal(stream, here[place]);
         index += count;
@@ -656,7 +660,7 @@ static void add_fast(cpngdeflate *stream, const strip *strip) {
     for (; index < strip->end; index++) add_literal(stream, strip->bytes[index]);
 }
 
-/// Takes a match unless the next byte begins one that saves more.
+/// Adds a match unless one at the next byte saves more.
 static void add_lazy(cpngdeflate *stream, const strip *strip) {
     size_t index = strip->start;
     while (index < strip->end) {
@@ -667,7 +671,7 @@ static void add_lazy(cpngdeflate *stream, const strip *strip) {
         }
         size_t next = index + 1;
         while (best.length < stream->effort.nice && next < strip->end) {
-            // A good match is hardly surpassed.
+            // A later match seldom improves on a good one, so search less for it.
             int depth = best.length < 8 ? stream->effort.depth : (stream->effort.depth + 3) / 4;
             match later = find(stream, strip, next, best.gain, depth);
             next++;
@@ -677,7 +681,7 @@ static void add_lazy(cpngdeflate *stream, const strip *strip) {
         }
         add_match(stream, best.length, best.distance);
         index += best.length;
-        // Within runs and long matches there is little to find.
+        // Few positions within runs and long matches are useful, so enter only the last two.
         if ((best.distance < 4 || best.length > 64) && next + 2 < index) next = index - 2;
         for (; next < index && next + lookahead <= strip->end; next++) (void)enter(stream, strip, next);
     }
@@ -723,9 +727,9 @@ static void find_all(cpngdeflate *stream, const strip *strip) {
     }
 }
 
-/// Finds the tokens of a piece that cost the least in all; they lie in `costs`, the last one first.
+/// Finds the tokens of a piece with the lowest total cost. Stores them in `costs`, the last one first.
 ///
-/// Returns their number.
+/// Returns the number of tokens.
 static uint32_t find_path(cpngdeflate *stream, const strip *strip) {
     size_t count = strip->end - strip->start;
     uint32_t *costs = stream->costs, *steps = stream->steps;
@@ -745,7 +749,7 @@ static uint32_t find_path(cpngdeflate *stream, const strip *strip) {
             uint32_t match = stream->found[found];
             unsigned length = match & length_mask, distance = (match >> 16) + 1;
             uint32_t base = cost + stream->distance_costs[distance_symbol(distance)];
-            // A long match is taken whole.
+            // Use a long match as a whole.
             if (length >= stream->effort.nice) part = length;
             for (; part <= length; part++) {
                 uint32_t whole = base + stream->length_costs[part];
@@ -763,7 +767,7 @@ static uint32_t find_path(cpngdeflate *stream, const strip *strip) {
     return number;
 }
 
-/// Takes the tokens of a piece that cost the least in all.
+/// Adds the tokens of a piece with the lowest total cost.
 static void add_piece(cpngdeflate *stream, const strip *piece) {
     find_all(stream, piece);
     uint32_t steps = find_path(stream, piece);
@@ -838,9 +842,9 @@ cpngdeflate *cpngdeflate_begin(void) {
 void cpngdeflate_start(cpngdeflate *stream, int level, size_t line_size) {
     stream->effort = efforts[level < 0 ? 0 : level > 9 ? 9 : level];
     stream->line_size = line_size <= cpngdeflate_window ? (uint32_t)line_size : 0;
-    // Far from the zeros that the table begins with.
+    // A position far from the zeros in the new table.
     stream->position = 1u << 31;
-    // Small images take less time than clearing all tables.
+    // Clear only the tables in use, because compressing a small image takes less time than clearing all of them.
     if (stream->effort.way == way_fast) {
         memset(stream->heads, 0, sizeof(*stream->heads) << fast_hash_bits);
     } else if (stream->effort.way >= way_lazy) {

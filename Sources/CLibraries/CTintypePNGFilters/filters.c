@@ -32,9 +32,9 @@ INLINE words8 choose(words8 mask, words8 yes, words8 no) {
     return (mask & yes) | (~mask & no);
 }
 
-/// The neighbour that is nearest to left + above - corner; the first of equals.
+/// Returns the neighbour nearest to left + above - corner, and the first one of equal distances.
 ///
-/// Not as the specification writes it, but equal: fewer steps depend on `left`, which is the
+/// The formula differs from the one in the specification, but has the same result. Fewer steps depend on `left`, the
 /// pixel that was just decoded.
 INLINE words8 paeth(words8 left, words8 above, words8 corner) {
     words8 threshold = (corner + corner + corner - above) - left;
@@ -44,7 +44,7 @@ INLINE words8 paeth(words8 left, words8 above, words8 corner) {
     return choose(threshold <= low, high, inner);
 }
 
-/// The sums modulo 256 of words under 256.
+/// Adds words below 256, modulo 256.
 INLINE words8 add_bytes(words8 first, words8 second) {
     return (words8)((bytes16)first + (bytes16)second);
 }
@@ -63,8 +63,7 @@ static void undo_up(uint8_t *line, const uint8_t *filtered, const uint8_t *prior
     for (; index < count; index++) line[index] = (uint8_t)(filtered[index] + prior[index]);
 }
 
-/// Three bytes are loaded and stored as four where there are four; the fourth is stored
-/// again with the next pixel.
+/// Loads and stores a pixel of three bytes as four bytes if there are four. The next pixel overwrites the fourth byte.
 #define FOR_EACH_PIXEL(size, body)                         \
     do {                                                   \
         size_t index = 0;                                  \
@@ -91,13 +90,13 @@ INLINE void undo_average(uint8_t *line, const uint8_t *filtered, const uint8_t *
     bytes8 left = {0};
     FOR_EACH_PIXEL(size, {
         bytes8 above = load(prior + index, width);
-        // The mean rounded down, without a ninth bit.
+        // The mean, rounded down, without a ninth bit.
         left = load(filtered + index, width) + ((left & above) + ((left ^ above) >> 1));
         store(line + index, left, width);
     });
 }
 
-/// A block of pixels of every size.
+/// The number of bytes in a block, a multiple of every pixel size.
 enum { BLOCK = 48 };
 
 INLINE int is_zero(const uint8_t *block) {
@@ -114,8 +113,8 @@ INLINE void undo_paeth(uint8_t *line, const uint8_t *filtered, const uint8_t *pr
     size_t index = 0;
     while (index + span <= count) {
         const int has_block = index + BLOCK + span <= count;
-        // Where a pixel is as the one above it and nothing is added, the next is as the one above it too: flat parts of
-        // drawings are copied.
+        // If a pixel equals the one above it and the filtered bytes are zero, the next pixel also equals the one above
+        // it. So flat parts of drawings can be copied.
         if (has_block && is_zero(filtered + index)
             && (index == 0 || memcmp(line + index - size, prior + index - size, size) == 0)) {
             memcpy(line + index, prior + index, BLOCK);
@@ -151,7 +150,7 @@ INLINE void undo_in_pixels(
     }
 }
 
-/// One byte a pixel: vectors of one byte would only be slower.
+/// Undoes a filter for pixels of one byte, because vectors of one byte would be slower.
 static void undo_in_bytes(int filter, uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count) {
     uint8_t left = 0;
     int corner = 0;
@@ -221,7 +220,7 @@ INLINE bytes16 paeth16(bytes16 left_bytes, bytes16 above_bytes, bytes16 corner_b
     return __builtin_convertvector((is_high & high) | (~is_high & inner), bytes16);
 }
 
-/// The bytes that a filter predicts, from their neighbours.
+/// Predicts bytes from their neighbours.
 INLINE bytes16 predict(int filter, bytes16 left, bytes16 above, bytes16 corner) {
     switch (filter) {
     case FILTER_SUB: return left;
@@ -237,11 +236,11 @@ apply(int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, 
     uint64_t sum = 0;
     size_t index = 0;
     while (index < count) {
-        // A word holds the distances of some hundred bytes, of at most 128 each.
+        // A word can hold the sum of some hundred distances, each at most 128.
         words16 sums = {0};
         const size_t piece = count - index < 2048 ? count : index + 2048;
         while (index < piece) {
-            // The first pixel has no neighbours on its left, and the last bytes are fewer.
+            // The first pixel has no left neighbour, and the last piece has fewer bytes.
             const size_t width = index == 0 ? (size < count ? size : count) : piece - index < 16 ? piece - index : 16;
             bytes16 value = {0}, left = {0}, above = {0}, corner = {0};
             if (index > 0 && width == 16) {

@@ -79,7 +79,7 @@ KERNEL void cpixels_apply_matrix(const float *restrict matrix, float *restrict p
     }
 }
 
-// The exponent of a float and a series for its fraction in [sqrt(1/2), sqrt(2)): atanh, to 1e-7.
+// Adds the exponent of a float and a series (atanh) for its fraction in [sqrt(1/2), sqrt(2)), accurate to 1e-7.
 INLINE float binary_logarithm(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -94,7 +94,7 @@ INLINE float binary_logarithm(float value) {
     return (float)exponent + series;
 }
 
-// The series of exp for the fraction in [-1/2, 1/2], to 1e-7.
+// Uses the series of exp for the fraction in [-1/2, 1/2], accurate to 1e-7.
 INLINE float binary_power(float exponent) {
     exponent = exponent > -126 ? exponent : -126;
     exponent = exponent < 126 ? exponent : 126;
@@ -117,7 +117,7 @@ KERNEL void cpixels_apply_power(float exponent, float *restrict planes, size_t s
     for (size_t channel = 0; channel < 3; channel++) {
         float *restrict plane = planes + channel * stride;
         for (size_t pixel = 0; pixel < count; pixel++) {
-            // The smallest normal number stands for those below: the logarithm needs one.
+            // Raise smaller numbers to the smallest normal one, because the logarithm requires a normal number.
             float value = plane[pixel] > 1.17549435e-38f ? plane[pixel] : 1.17549435e-38f;
             float power = binary_power(exponent * binary_logarithm(value));
             plane[pixel] = plane[pixel] > 0 ? power : 0;

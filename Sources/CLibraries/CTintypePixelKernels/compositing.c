@@ -29,7 +29,7 @@ INLINE float soft_light(float bottom, float top) {
     return top <= 0.5f ? bottom - (1 - 2 * top) * bottom * (1 - bottom) : lightened;
 }
 
-// Section 10.1: modes that take each colour for itself.
+// Section 10.1: separable modes, which blend each colour component by itself.
 INLINE float mixed_sample(enum cpixels_mixing mixing, float bottom, float top) {
     switch (mixing) {
     case cpixels_mixing_backdrop: return bottom;
@@ -83,7 +83,8 @@ INLINE float saturation(struct color color) {
     return most(color) - least(color);
 }
 
-// The spec sorts the three samples: the least becomes 0, the largest the saturation, all in proportion.
+// The specification sorts the three samples. The least becomes 0, the largest becomes the saturation, and the middle
+// one is scaled in proportion.
 INLINE struct color with_saturation(struct color color, float wanted) {
     float low = least(color), range = most(color) - low;
     float scale = range > 0 ? wanted / range : 0;
@@ -91,7 +92,7 @@ INLINE struct color with_saturation(struct color color, float wanted) {
     return result;
 }
 
-// Section 10.2: modes that take the three colours together.
+// Section 10.2: non-separable modes, which blend the three components together.
 INLINE struct color mixed(enum cpixels_mixing mixing, struct color bottom, struct color top) {
     switch (mixing) {
     case cpixels_mixing_hue: return with_luminosity(with_saturation(top, saturation(bottom)), luminosity(bottom));
@@ -109,7 +110,7 @@ INLINE struct color mixed(enum cpixels_mixing mixing, struct color bottom, struc
     return result;
 }
 
-// Section 5: the colour of the overlap, and the colours of each part alone, by their shares of the pixel.
+// Section 5: adds the blended colour and the two unblended colours, by the parts of the pixel that they cover.
 INLINE void blend(
     enum cpixels_mixing mixing, float keeps_source, float keeps_backdrop, float opacity, const float *restrict source,
     float *restrict backdrop, size_t stride, size_t count) {

@@ -1,16 +1,17 @@
 #ifndef CPIXELKERNELS_DISPATCH_H
 #define CPIXELKERNELS_DISPATCH_H
 
-// All processors make the same sums: multiplications and additions stay apart.
+// Keep multiplications and additions separate, so that all processors compute the same sums.
 #pragma STDC FP_CONTRACT OFF
 
-// KERNEL compiles a function once for every x86-64 and once with AVX2; the loader takes the one that the processor has.
+// KERNEL compiles a function once for every x86-64 and once with AVX2. The loader chooses the version for the
+// processor.
 //
-// Without FMA and without reordered sums, so that all of them give the same pixels. The loops are written so that
-// compilers vectorise them; what a kernel calls must be inlined (INLINE), or it stays as it is for every processor.
+// FMA and reordered sums are off, so that both versions give the same pixels. Loops are written so that compilers
+// vectorise them. A function that a kernel calls must be inlined (INLINE), or it is not compiled for AVX2.
 //
-// Not under the sanitizers: what chooses is called by the loader before their runtimes have begun, and they have
-// instrumented it.
+// The sanitizers disable this: the loader calls the resolver function before their runtimes have started, and the
+// resolver is instrumented.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define IS_SANITIZED

@@ -2,16 +2,16 @@
 
 #include "dispatch.h"
 
-// These loops keep their sums in registers, which compilers do only for vectors.
+// These loops keep their sums in registers. Compilers do so only if the sums are vectors.
 #define WIDE_KERNEL CLONES("avx512bw", "avx2", "default")
 
 typedef float vector __attribute__((vector_size(64), aligned(4)));
 
-// No functions: processors with wider registers pass vectors in other ways.
+// These are macros, because functions pass vectors in other ways on processors with wider registers.
 #define AT(numbers, index) (*(const vector *)((numbers) + 16 * (index)))
 #define PUT(value, numbers, index) (*(vector *)((numbers) + 16 * (index)) = (value))
 
-// Four vectors at once: as many sums as there are registers for with AVX2 and AVX-512.
+// The size of four vectors. AVX2 and AVX-512 have enough registers for so many sums.
 enum { number_step = 64, word_step = 128 };
 _Static_assert(CPIXELS_ROW_STEP % number_step == 0 && CPIXELS_ROW_STEP % word_step == 0, "rows have whole steps");
 
@@ -119,7 +119,7 @@ WIDE_KERNEL void cpixels_load_samples(
     }
 }
 
-// Rounds 16 numbers from 0 to 255.
+// Rounds 16 numbers to 0 to 255.
 #define ROUNDED(value) CONVERT(CONVERT(LIMITED(value) + 0.5f, integers), aligned_bytes)
 #define LIMITED(value) __builtin_elementwise_min(__builtin_elementwise_max(value, none), most)
 
@@ -154,7 +154,7 @@ WIDE_KERNEL void cpixels_store_samples(
             vector alpha = SHUFFLE(half, rest, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
             alpha = LIMITED(alpha);
             vector scale = (vector)((integers)(255 / alpha) & (alpha >= 0.5f));
-            // Alpha itself is taken as it is.
+            // Alpha itself is not scaled.
             first *= SHUFFLE(scale, one, 0, 0, 0, 16, 1, 1, 1, 16, 2, 2, 2, 16, 3, 3, 3, 16);
             second *= SHUFFLE(scale, one, 4, 4, 4, 16, 5, 5, 5, 16, 6, 6, 6, 16, 7, 7, 7, 16);
             third *= SHUFFLE(scale, one, 8, 8, 8, 16, 9, 9, 9, 16, 10, 10, 10, 16, 11, 11, 11, 16);
@@ -301,7 +301,7 @@ typedef uint8_t many_bytes __attribute__((vector_size(32), aligned(1)));
 #define HIGH_PRODUCT(first, second) CONVERT((CONVERT(first, wide_words) * CONVERT(second, wide_words)) >> 16, words)
 #define MEAN(first, second) CONVERT((CONVERT(first, wide_words) + CONVERT(second, wide_words) + 1) >> 1, words)
 
-// The samples of ten rows and as many targets that fit into a cache of 32 KiB.
+// So many numbers of ten rows and as many targets fit into a cache of 32 KiB.
 enum { word_chunk = 512 };
 
 WIDE_KERNEL void cpixels_combine_words(
@@ -386,7 +386,7 @@ WIDE_KERNEL void cpixels_load_words(const uint8_t *samples, size_t channels, uin
     }
 }
 
-// Products are cut off: what that is on the average is given back, but to nothing.
+// The average loss from truncated products. It is added to each number, but does not more than double it.
 enum { lost = 16 };
 
 WIDE_KERNEL void cpixels_store_words(const uint16_t *numbers, uint8_t *samples, size_t channels, size_t count) {

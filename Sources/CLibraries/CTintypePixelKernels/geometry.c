@@ -21,8 +21,8 @@ KERNEL void cpixels_fill(uint8_t *target, const uint8_t *color, size_t channels,
 }
 
 #if defined(__x86_64__)
-// A line of the cache is written at once, so that it need not be read first. With narrower vectors it takes longer than
-// a copy through the cache.
+// Writes a whole cache line at once, so that the processor need not read it first. With narrower vectors, this is
+// slower than a copy through the cache.
 __attribute__((target("avx512f"))) static void copy_past_cache(
     const uint8_t *source, size_t source_stride, uint8_t *target, size_t target_stride, size_t count, size_t rows) {
     typedef uint8_t line __attribute__((vector_size(64)));
@@ -33,7 +33,7 @@ __attribute__((target("avx512f"))) static void copy_past_cache(
             __builtin_nontemporal_store(*(const any_line *)(source + index), (line *)(target + index));
         memcpy(target + index, source + index, count - index);
     }
-    // These stores are not ordered with the stores that announce them.
+    // These stores are not ordered with later stores that publish them.
     __builtin_ia32_sfence();
 }
 #endif
@@ -71,7 +71,7 @@ INLINE void convert(const uint8_t *source, size_t source_channels, uint8_t *targ
 
 KERNEL void cpixels_convert(
     const uint8_t *source, size_t source_channels, uint8_t *target, size_t channels, size_t count) {
-    // The numbers of samples are written out, so that the compiler knows them.
+    // Spell out the numbers of samples, so that the compiler knows them.
     if (source_channels == 1 && channels == 3)
         convert(source, 1, target, 3, count);
     else if (source_channels == 1 && channels == 4)
@@ -102,7 +102,7 @@ KERNEL void cpixels_mirror(const uint8_t *source, uint8_t *target, size_t channe
         return;
     }
     size_t pixel = 0;
-    // Five pixels of which the first begins a byte behind what is read, and a byte that the next store writes over.
+    // Each load covers one unused byte and then five pixels. The next store overwrites the last byte of each store.
     for (; pixel + 6 <= count; pixel += 5) {
         bytes16 samples;
         memcpy(&samples, source + 3 * (count - 5 - pixel) - 1, 16);
@@ -158,8 +158,8 @@ INLINE void transpose_words(
         rows - row);
 }
 
-/// As with words: four bytes more are read and written than the pixels of a block have, `spare_rows` and
-/// `spare_columns` say of how many pixels behind the last ones.
+/// Transposes blocks of 4 by 4 pixels. Loads and stores reach four bytes beyond the pixels of a block. `spare_rows` and
+/// `spare_columns` say how many pixels follow the last ones.
 INLINE void transpose_triples(
     const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
     size_t rows, size_t spare_columns, size_t spare_rows) {
@@ -194,7 +194,7 @@ INLINE void transpose_triples(
 KERNEL void cpixels_transpose(
     const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t channels,
     size_t columns, size_t rows) {
-    // Tiles whose lines are whole cache lines on both sides, where pixels have four samples.
+    // With four samples per pixel, the lines of a tile are whole cache lines on both sides.
     enum { tile = 16 };
     for (size_t row = 0; row < rows; row += tile) {
         size_t height = rows - row < tile ? rows - row : tile;
@@ -214,12 +214,12 @@ KERNEL void cpixels_transpose(
     }
 }
 
-/// How far two numbers are apart.
+/// Returns the absolute difference of two numbers.
 INLINE int32_t distance(int32_t first, int32_t second) {
     return first < second ? second - first : first - second;
 }
 
-/// Not 0 if a pixel is further from a colour than the tolerance.
+/// Returns 1 if a pixel differs from a colour by more than the tolerance, otherwise 0.
 INLINE int32_t is_unlike(const uint8_t *pixel, size_t channels, const cpixels_likeness *likeness) {
     const int32_t alpha = channels == 4 ? pixel[3] : 255, tolerance = likeness->tolerance * 255;
     const size_t green = channels > 1 ? 1 : 0, blue = channels > 1 ? 2 : 0;
@@ -296,10 +296,11 @@ INLINE int64_t divided_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor > 0);
 }
 
-/// Which of `count` places, `step` apart and the first at `start`, are at `low` or above and under `high`.
+/// Returns which of `count` places are at least `low` and below `high`. The first is at `start`, and they are `step`
+/// apart.
 INLINE span places_within(int64_t start, int64_t step, int64_t low, int64_t high, span all) {
     if (step == 0) return start >= low && start < high ? all : (span){0, 0};
-    // A walk to the left is a walk to the right in a mirror, which swaps the kinds of the borders.
+    // Mirror steps to the left, so that they go to the right. Each inclusive bound becomes exclusive, and the reverse.
     if (step < 0) {
         int64_t mirrored_low = 1 - high;
         high = 1 - low;
@@ -313,8 +314,8 @@ INLINE span places_within(int64_t start, int64_t step, int64_t low, int64_t high
     return result.first < result.end ? result : (span){0, 0};
 }
 
-/// Which of `count` pixels lie in the image, at least `margin` from its left and top border and `far_margin` from the
-/// others.
+/// Returns which of `count` pixels are in the image. They must be at least `margin` from its left and top borders, and
+/// `far_margin` from the other borders.
 INLINE span pixels_within(
     const cpixels_rotation *rotation, int64_t column, int64_t row, size_t count, int64_t margin, int64_t far_margin) {
     span all = {0, (int64_t)count};
@@ -322,7 +323,7 @@ INLINE span pixels_within(
     return places_within(row, rotation->row_step, margin, rotation->height * one - far_margin, all);
 }
 
-/// The share of a pixel behind the point.
+/// Returns the fractional part of a coordinate.
 INLINE float fraction(int64_t place) {
     return (float)(int32_t)((place & (one - 1)) >> (CPIXELS_ROTATION_BITS - 24)) * (1.0f / (1 << 24));
 }
@@ -341,7 +342,7 @@ INLINE void store(uint8_t *target, floats4 value) {
     memcpy(target, &samples, 4);
 }
 
-/// A premultiplied pixel that can be: the cubic swings beyond.
+/// Limits a premultiplied pixel to valid values, because the cubic overshoots.
 INLINE floats4 settled(floats4 value) {
     value = __builtin_elementwise_max(value, all(0));
     if (value[3] > 255) value *= 255 / value[3];
@@ -361,7 +362,7 @@ INLINE void store_straight(uint8_t *target, floats4 value) {
     store(target, value);
 }
 
-/// A pixel of the source, premultiplied.
+/// Returns a pixel of the source, premultiplied.
 INLINE floats4 pixel_at(const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row) {
     column = column < 0 ? 0 : column < rotation->width ? column : rotation->width - 1;
     row = row < 0 ? 0 : row < rotation->height ? row : rotation->height - 1;
@@ -372,21 +373,21 @@ INLINE floats4 pixel_at(const cpixels_rotation *rotation, int32_t channels, int6
     return (floats4){pixel[0] * share, pixel[1] * share, pixel[2] * share, pixel[3]};
 }
 
-/// The weights of four pixels in a row, of which the place is `t` behind the second.
+/// Returns the weights of four consecutive pixels, for a position `t` behind the second one.
 INLINE floats4 cubic_weights(float t) {
     const floats4 third = {-0.5f, 1.5f, -1.5f, 0.5f}, second = {1, -2.5f, 2, -0.5f};
     const floats4 first = {-0.5f, 0, 0.5f, 0}, constant = {0, 1, 0, 0};
     return ((third * t + second) * t + first) * t + constant;
 }
 
-/// How much of a pixel is image, along one side of `length` pixels.
+/// Returns the share of a pixel that the image covers, along an axis of `length` pixels.
 INLINE float coverage_along(int64_t place, int64_t length) {
     int64_t inside = place < length * one - place ? place : length * one - place;
     float share = (float)(inside + half) / (float)one;
     return share < 0 ? 0 : share < 1 ? share : 1;
 }
 
-/// A pixel at the border, premultiplied: slow, and right everywhere.
+/// Computes a premultiplied pixel at the border. It is slow, but correct everywhere.
 INLINE floats4 border_pixel(const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row) {
     float coverage = coverage_along(column, rotation->width) * coverage_along(row, rotation->height);
     int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;
@@ -407,7 +408,7 @@ INLINE floats4 border_pixel(const cpixels_rotation *rotation, int32_t channels, 
     return sum * coverage + background * (1 - coverage);
 }
 
-/// Two neighbours, of which the first is at `pixel`; reads eight bytes.
+/// Loads two adjacent pixels, starting at `pixel`. Reads eight bytes.
 INLINE void load_pair(const uint8_t *pixel, floats8 *pair) {
     bytes8 samples;
     memcpy(&samples, pixel, 8);
@@ -421,7 +422,7 @@ INLINE void premultiply_pair(floats8 *pair) {
     *pair *= alpha;
 }
 
-/// The sum of both pixels of a pair.
+/// Returns the sum of both pixels of a pair.
 INLINE floats4 folded(const floats8 *pair, int32_t channels) {
     floats4 first = __builtin_shufflevector(*pair, *pair, 0, 1, 2, 3);
     if (channels == 4) return first + __builtin_shufflevector(*pair, *pair, 4, 5, 6, 7);
@@ -443,7 +444,7 @@ INLINE uint64_t word(const uint8_t *bytes) {
 
 static const uint64_t opaque_pair = 0xff000000ff000000u;
 
-/// A pixel all of whose neighbours are in the image.
+/// Computes a pixel whose neighbours are all in the image.
 INLINE void bilinear_pixel(
     const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row, uint8_t *target) {
     int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;
@@ -522,7 +523,7 @@ INLINE void rotate_chunk(
     const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row, uint8_t *rgba,
     size_t count) {
     const int64_t column_step = rotation->column_step, row_step = rotation->row_step;
-    // Eight bytes are read from a pixel on, which is up to two further than the last neighbour.
+    // Each load reads eight bytes, up to two pixels beyond the last neighbour.
     int64_t margin = taps == 4 ? one + half : half, far_margin = margin + 2 * one;
     span touched = pixels_within(rotation, column, row, count, -half, -half);
     span inside = pixels_within(rotation, column, row, count, margin, far_margin);
@@ -553,7 +554,7 @@ INLINE void nearest_chunk(
     size_t count) {
     (void)taps;
     span touched = pixels_within(rotation, column, row, count, 0, 0);
-    // Four bytes are read of each pixel, which is one too many of the last.
+    // Each load reads four bytes, one more than the last pixel has.
     span inside = pixels_within(rotation, column, row, count, 0, one);
     if (inside.first >= inside.end) inside = (span){touched.end, touched.end};
     for (int64_t pixel = 0; pixel < touched.first; pixel++) memcpy(rgba + 4 * pixel, rotation->background, 4);
@@ -576,7 +577,7 @@ INLINE void nearest_chunk(
         memcpy(rgba + 4 * pixel, rotation->background, 4);
 }
 
-// The loop over the chunks of a row, for one kind of chunk and each kind of source.
+// Loops over the chunks of a row. `chunk_of` is inlined for each kind of source.
 #define ROTATE_ROW(chunk_of, taps)                                                          \
     uint8_t packed[4 * chunk];                                                              \
     const size_t channels = (size_t)rotation->target_channels;                              \

@@ -4,8 +4,8 @@
 
 #include "dispatch.h"
 
-// Debug builds run this code without optimisation, and it must not be slow there: vectors are written out, what is
-// read often lies in local variables, and small functions are inlined by hand in the loops over pixels.
+// Debug builds compile this code without optimisation, and it must still be fast. So vectors are explicit, values that
+// are often read are in local variables, and loops over pixels contain small functions inlined by hand.
 
 enum { SIDE = 32, SUM_SIDE = SIDE + 1, LANES = 16 };
 _Static_assert(SIDE *SIDE *SIDE == cpixels_cell_count, "cells");
@@ -72,7 +72,7 @@ struct cpixels_columns cpixels_find_cleared(const uint32_t *first, const uint32_
 
 // MARK: Distinct colours
 
-/// The place of a colour, or the free place for it.
+/// Returns the slot that contains a colour, or the free slot for it.
 static size_t place_of(uint32_t color, const uint32_t *colors, const int16_t *places) {
     size_t place = color * HASH_FACTOR >> 22;
     while (places[place] >= 0 && colors[places[place]] != color) place = (place + 1) % cpixels_color_places;
@@ -81,7 +81,7 @@ static size_t place_of(uint32_t color, const uint32_t *colors, const int16_t *pl
 
 bool cpixels_collect_colors(
     const uint32_t *pixels, size_t count, bool skips_zero, uint32_t *colors, size_t *color_count, int16_t *places) {
-    // The last colour is one that is in the set or is left out.
+    // The last colour is always in the set or skipped.
     bool has_last = skips_zero;
     uint32_t last = 0;
     for (size_t column = 0; column < count; column++) {
@@ -132,7 +132,7 @@ static void prepare_search(struct search *search, const uint32_t *colors, size_t
     search->group_count = (int32_t)((count + LANES - 1) / LANES);
     for (size_t index = 0; index < (size_t)search->group_count * LANES; index++) {
         size_t group = index / LANES, lane = index % LANES;
-        // Places without a colour are farther away than any colour.
+        // Slots without a colour are farther away than any colour.
         bool is_color = index < count;
         search->reds[group][lane] = is_color ? (float)(colors[index] & 255) : 10000;
         search->greens[group][lane] = is_color ? (float)(colors[index] >> 8 & 255) : 0;
@@ -140,7 +140,7 @@ static void prepare_search(struct search *search, const uint32_t *colors, size_t
     }
 }
 
-/// The index of the nearest colour by the squared distance; of equals the one in the lowest lane.
+/// Returns the index of the nearest colour by squared distance. Among equals, the colour in the lowest lane wins.
 INLINE int32_t nearest(const struct search *search, float red, float green, float blue) {
     floats distances = search->reds[0] - red, others = search->greens[0] - green;
     distances = distances * distances + others * others;
@@ -198,18 +198,18 @@ INLINE void subtract(struct cpixels_cell *sum, const struct cpixels_cell *cell) 
     sum->squares -= cell->squares;
 }
 
-/// The mean of pixels, rounded; opaque.
+/// Returns the rounded mean of pixels, opaque.
 static uint32_t mean(const struct cpixels_cell *sum) {
     if (sum->count <= 0) return OPAQUE;
     int64_t half = sum->count / 2;
-    // With an odd number of pixels no mean lies in the middle of two levels.
+    // `half` may be rounded down, because no mean of an odd number of pixels is halfway between two levels.
     uint32_t red = (uint32_t)((sum->red + half) / sum->count);
     uint32_t green = (uint32_t)((sum->green + half) / sum->count);
     uint32_t blue = (uint32_t)((sum->blue + half) / sum->count);
     return OPAQUE | blue << 16 | green << 8 | red;
 }
 
-/// A box of cells: from `lower` (not included) to `upper`.
+/// A box of cells, from `lower` (exclusive) to `upper` (inclusive).
 struct box {
     int32_t lower[3], upper[3];
 };
@@ -218,7 +218,7 @@ INLINE const struct cpixels_cell *corner(const struct cpixels_cell *sums, int32_
     return sums + (red * SUM_SIDE + green) * SUM_SIDE + blue;
 }
 
-/// The sum over a box from its eight corners.
+/// Returns the sum over a box, from its eight corners.
 static struct cpixels_cell total(const struct cpixels_cell *sums, const struct box *box) {
     const int32_t *low = box->lower, *high = box->upper;
     struct cpixels_cell total = *corner(sums, high[0], high[1], high[2]);
@@ -232,13 +232,13 @@ static struct cpixels_cell total(const struct cpixels_cell *sums, const struct b
     return total;
 }
 
-/// The part of the sum of squares that the mean explains.
+/// Returns the part of the sum of squares that the mean explains.
 static double explained(const struct cpixels_cell *sum) {
     double red = (double)sum->red, green = (double)sum->green, blue = (double)sum->blue;
     return (red * red + green * green + blue * blue) / (double)sum->count;
 }
 
-/// The squared distance of all pixels of a box from their mean.
+/// Returns the total squared distance of a box's pixels from their mean.
 static double box_error(const struct cpixels_cell *sums, const struct box *box) {
     struct cpixels_cell sum = total(sums, box);
     if (sum.count <= 1) return 0;
@@ -246,7 +246,7 @@ static double box_error(const struct cpixels_cell *sums, const struct box *box) 
     return error > 0 ? error : 0;
 }
 
-/// Cuts a box in two that leave the least error; returns false if all its pixels lie in one cell.
+/// Cuts a box into two with the least total error. Returns false if all its pixels are in one cell.
 static bool cut(const struct cpixels_cell *sums, const struct box *box, struct box *first, struct box *second) {
     struct cpixels_cell whole = total(sums, box);
     double best = 0;
@@ -272,7 +272,7 @@ static bool cut(const struct cpixels_cell *sums, const struct box *box, struct b
     return true;
 }
 
-/// Adds up the cells from the first one to each.
+/// Computes cumulative sums of the cells.
 static void add_up(const struct cpixels_cell *cells, struct cpixels_cell *sums) {
     for (int32_t red = 1; red <= SIDE; red++) {
         struct cpixels_cell areas[SUM_SIDE] = {{0}};
@@ -356,7 +356,7 @@ KERNEL double cpixels_palette_error(const struct cpixels_cell *cells, const uint
         float mean_blue = (float)((double)cell->blue / pixels);
         uint32_t color = colors[nearest(&search, mean_red, mean_green, mean_blue)];
         int64_t red = color & 255, green = color >> 8 & 255, blue = color >> 16 & 255;
-        // The squared distances of many pixels from one colour, of their sums.
+        // Compute the squared distances of all pixels from one colour, using the sums of the cell.
         int64_t mixed = red * cell->red + green * cell->green + blue * cell->blue;
         int64_t square = red * red + green * green + blue * blue;
         error += (double)(cell->squares - 2 * mixed + cell->count * square);
@@ -372,7 +372,7 @@ typedef int32_t levels __attribute__((vector_size(16)));
 struct cpixels_palette {
     struct search search;
     uint32_t colors[256];
-    /// The colours of recent look-ups, which often come again; zero stands for no colour.
+    /// The colours of recent look-ups, which often repeat. Zero marks a free slot.
     uint32_t cached_colors[cpixels_cached_colors];
     uint8_t cached_indices[cpixels_cached_colors];
 };
@@ -387,7 +387,7 @@ void cpixels_palette_prepare(struct cpixels_palette *palette, const uint32_t *co
     memcpy(palette->colors, colors, count * sizeof(*colors));
 }
 
-/// The index of the colour that is nearest to an opaque pixel.
+/// Returns the index of the colour nearest to an opaque pixel.
 INLINE uint8_t nearest_cached(struct cpixels_palette *palette, uint32_t pixel) {
     uint32_t slot = pixel * HASH_FACTOR >> 18;
     if (palette->cached_colors[slot] != pixel) {
@@ -419,11 +419,12 @@ KERNEL void cpixels_dither_row(
     struct cpixels_palette *palette, const uint32_t *pixels, size_t count, uint8_t transparent, bool is_reversed,
     const int32_t *errors, int32_t *next_errors, uint8_t *indices) {
     const levels none = {0}, most = none + 255, half = none + 8;
-    // An error that the palette cannot follow must not grow without end.
+    // Limit the error, because an error outside the palette's range would grow without end.
     const levels limit = none + 64;
     ptrdiff_t step = is_reversed ? -1 : 1;
     ptrdiff_t column = is_reversed ? (ptrdiff_t)count - 1 : 0;
-    // The error for this pixel from the one before, and those for the next row: behind this column, and below it.
+    // The errors that move from the previous pixel to this one, and to the next row: to the column behind, and to this
+    // one.
     levels carried = none, behind = none, below = none;
     memset(next_errors, 0, (count + 2) * sizeof(levels));
     for (size_t done = 0; done < count; done++, column += step) {

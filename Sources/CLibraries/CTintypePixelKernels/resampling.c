@@ -7,7 +7,7 @@
 
 #include "dispatch.h"
 
-// Eight numbers, which the compiler splits for processors with shorter registers.
+// Eight numbers. The compiler splits them if the processor has shorter registers.
 typedef float numbers8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t integers8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint16_t halves16 __attribute__((vector_size(32), aligned(4), may_alias));
@@ -15,7 +15,7 @@ typedef int16_t halves8 __attribute__((vector_size(16)));
 typedef uint8_t bytes8 __attribute__((vector_size(8), aligned(1), may_alias));
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-// The numbers of a row that are worked on together, so that all rows' parts and sums stay in the nearest cache.
+// The numbers of a row that are processed together, so that all rows' parts and sums stay in the first-level cache.
 enum { part_length = 256 };
 
 INLINE size_t padded(size_t count) {
@@ -24,14 +24,14 @@ INLINE size_t padded(size_t count) {
 
 // Numbers to samples
 
-// Vectors are handed on by address: as values they would differ between processors.
+// Pass vectors by address, because passing them by value differs between processors.
 INLINE void round_into(bytes8 *bytes, const numbers8 *numbers) {
     const numbers8 none = {0}, most = none + 255;
     numbers8 limited = __builtin_elementwise_min(__builtin_elementwise_max(*numbers, none), most);
     *bytes = __builtin_convertvector(__builtin_convertvector(limited + 0.5f, integers8), bytes8);
 }
 
-// Divides colours by their alpha; without alpha there is no colour to give back.
+// Divides colours by their alpha. If alpha rounds to 0, the colour becomes 0.
 INLINE void straighten(numbers8 *pixels) {
     const numbers8 none = {0}, full = none + 255;
     numbers8 scaled = *pixels * (1 / 255.0f);
@@ -42,7 +42,7 @@ INLINE void straighten(numbers8 *pixels) {
 
 // Rows to numbers
 
-// Alpha is multiplied by 255, so that all samples of a pixel are on the scale of 65,025.
+// Multiplies alpha by 255 too, so that all samples of a pixel have the scale of 65,025.
 INLINE void multiply_by_alpha(float *numbers, size_t count) {
     const numbers8 full = {255, 255, 255, 255, 255, 255, 255, 255};
     for (size_t index = 0; index < count; index += 8) {
@@ -73,8 +73,8 @@ INLINE void load_numbers(const uint8_t *stored, float *numbers, size_t count, co
     }
 }
 
-// Two rows side by side. Where there is alpha, it is multiplied in, and half of the range taken off, so that what was
-// without a sign fits where there is one.
+// Interleaves two rows. With alpha, multiplies by alpha and subtracts half of the range, so that unsigned values fit
+// into signed ones.
 INLINE void load_pair(const uint8_t *first, const uint8_t *second, uint16_t *pair, size_t count, size_t channels) {
     const integers8 full = {0x00ff00ff, 0x00ff00ff, 0x00ff00ff, 0x00ff00ff,
                             0x00ff00ff, 0x00ff00ff, 0x00ff00ff, 0x00ff00ff};
@@ -171,7 +171,7 @@ KERNEL void cpixels_pack_row(const float *row, size_t channels, size_t place, fl
     }
 }
 
-// The vectors of a pack's pixel: 1, 3 or 2.
+// `vectors` is the number of vectors in a pixel of a pack: 1, 3 or 2.
 INLINE void filter_columns(
     const float *pack, size_t channels, size_t vectors, const int32_t *firsts, const int32_t *counts,
     const float *weights, float *const *rows, size_t row_count, size_t width) {
@@ -233,14 +233,14 @@ KERNEL void cpixels_store_row(const float *row, const struct cpixels_samples *sa
     }
 }
 
-// Whole numbers
+// Integers
 
-// The divisor of a sum of samples, which then fits into 16 bits even if kernels ring: a sample is 64 then.
+// Returns the shift that makes a sum of samples fit into 16 bits, even if the filter overshoots. A level becomes 64.
 INLINE int whole_shift(int unit_bits, size_t channels) {
     return channels == 4 ? unit_bits + 2 : unit_bits - 6;
 }
 
-// Puts sums into their place in a pack, two columns side by side.
+// Copies sums to their place in a pack, in pairs of columns.
 INLINE void pack_sums(const int32_t *sums, size_t channels, size_t place, int shift, int16_t *pack, size_t width) {
     size_t step = 2 * channels * (channels == 4 ? 4 : 8);
     const int32_t half = 1 << (shift - 1);
@@ -255,7 +255,7 @@ INLINE void pack_sums(const int32_t *sums, size_t channels, size_t place, int sh
     }
 }
 
-// Makes pixels of the sums of one column of a pack.
+// Converts the sums of one column of a pack to pixels.
 INLINE void store_column(
     const int32_t *sums, size_t channels, float scale, uint8_t *const *rows, size_t row_count, size_t column) {
     size_t vectors = channels == 4 ? 2 : channels;
@@ -274,11 +274,11 @@ INLINE void store_column(
         memcpy(rows[row] + column * channels, pixels + row * channels, channels);
 }
 
-// Two samples are multiplied by their weights and added in one instruction, which compilers do not find by themselves:
-// so these two loops are written for each kind of processor.
+// One instruction multiplies two samples by their weights and adds the products. Compilers do not find it by
+// themselves, so these two loops are written for each kind of processor.
 #if defined(__x86_64__)
 
-// Two weights side by side.
+// Packs two weights into one integer.
 INLINE int both_weights(const int16_t *weights) {
     return (int)((uint32_t)(uint16_t)weights[0] | (uint32_t)(uint16_t)weights[1] << 16);
 }
@@ -395,13 +395,13 @@ static void store_columns_plain(
 
 #endif
 
-// Makes pairs of a part of some rows.
+// Interleaves a part of some rows in pairs.
 INLINE void load_pairs(
     const uint8_t *const *rows, size_t row_count, size_t channels, size_t start, size_t length,
     uint16_t (*pairs)[2 * part_length]) {
     for (size_t row = 0; row < row_count; row += 2) {
         const uint8_t *first = rows[row] + start;
-        // The last row alone has itself beside it, with a weight of 0.
+        // The last row of an odd number is paired with itself, with a weight of 0.
         const uint8_t *second = row + 1 < row_count ? rows[row + 1] + start : first;
         if (channels == 4) {
             load_pair(first, second, pairs[row / 2], length, 4);
@@ -411,7 +411,7 @@ INLINE void load_pairs(
     }
 }
 
-// Adds those pairs that count.
+// Adds the pairs whose weights are not 0.
 INLINE void add_shares(
     int32_t *sum, uint16_t (*pairs)[2 * part_length], const int16_t *shares, size_t pair_count, size_t length) {
     size_t first = 0, end = pair_count;
@@ -456,7 +456,7 @@ KERNEL void cpixels_pack_rows(
     int unit_bits, int16_t *pack, size_t width) {
     _Alignas(64) uint16_t pairs[cpixels_most_packed_rows / 2][2 * part_length];
     _Alignas(64) int32_t sum[part_length + 16];
-    // Parts of whole pairs of pixels.
+    // Each part contains whole pairs of pixels.
     size_t part = channels == 3 ? part_length - 16 : part_length;
     for (size_t column = 0; column < width; column += part / channels) {
         size_t columns = width - column < part / channels ? width - column : part / channels;

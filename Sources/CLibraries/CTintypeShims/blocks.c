@@ -9,14 +9,14 @@
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-// The sanitizer would not see the use of a freed block.
+// The address sanitizer would not detect a use of a cached block.
 #define KEEPS_NOTHING
 #endif
 #endif
 
 #define SLOTS 4
 
-// Few and bounded: they are for a program that decodes one large image after the other.
+// The cache is small, because it serves only programs that decode one large image after another.
 static const size_t limit = 64 << 20;
 
 typedef struct block {
@@ -31,7 +31,7 @@ static int kept_count = 0;
 static size_t kept_size = 0;
 static int pause_count = 0;
 
-// Under the lock.
+// The caller must hold the lock.
 static block remove_at(int index) {
     block removed = kept[index];
     kept_count--;
@@ -59,7 +59,7 @@ int cshims_keep_block(void *start, size_t size) {
     (void)size;
     return 0;
 #else
-    // Address space is what such a limit is for.
+    // A memory limit means that address space is scarce, so do not cache blocks.
     if (size > limit || cshims_has_memory_limit()) return 0;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (madvise(start, size / page * page, MADV_FREE) != 0) return 0;

@@ -47,7 +47,7 @@ long cshims_file_system_type(int descriptor) {
 }
 
 int cshims_own_blocks(int descriptor, long size) {
-    // FALLOC_FL_UNSHARE_RANGE, which only file systems know that share blocks between files.
+    // FALLOC_FL_UNSHARE_RANGE. Only file systems that share blocks between files support it.
     int result;
     do {
         result = fallocate(descriptor, 0x40, 0, size);

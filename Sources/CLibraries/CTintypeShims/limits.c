@@ -10,11 +10,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// What small allocations may need, which nothing can refuse: some thousand of them, and the stack of one more thread.
+// A reserve for allocations that cannot be refused: thousands of small ones, and the stack of one more thread.
 static const size_t reserve = 24 << 20;
 
-// The descriptors that nothing can refuse: the runtime opens a file of /proc now and then to see which of its threads
-// run, and ends the process where it can't.
+// A reserve of descriptors that cannot be refused. The runtime sometimes opens a file of /proc to see which of its
+// threads are running. It ends the process if that fails.
 static const int descriptor_reserve = 4;
 
 static int is_limited(int resource) {
@@ -26,7 +26,7 @@ int cshims_has_room(size_t size) {
     if (!is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA)) return 1;
     size_t wanted;
     if (__builtin_add_overflow(size, reserve, &wanted)) return 0;
-    // Writable memory: only that counts towards RLIMIT_DATA.
+    // The probe is writable, because only writable memory counts towards RLIMIT_DATA.
     void *probe = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (probe == MAP_FAILED) return 0;
     munmap(probe, wanted);
@@ -61,8 +61,8 @@ int cshims_has_descriptors(int count) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
     int wanted = count + descriptor_reserve;
     int next = limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
-    // Counted from the top, since the lowest free number is given out first, and without opening any: a probe that
-    // opened the last ones would itself be what the runtime finds in its way.
+    // Count from the top, because the system assigns the lowest free number first. Do not open descriptors to count
+    // them: a probe with the last ones could make the runtime fail.
     while (wanted > 0 && next > 0) wanted -= fcntl(--next, F_GETFD) < 0;
     if (wanted > 0) {
         errno = EMFILE;

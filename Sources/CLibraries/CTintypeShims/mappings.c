@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The handler reads nothing but these words, and calls nothing but the system: under the thread sanitizer as well,
-// whose atomic operations hold a lock of its own where the fault was, and would wait for that in the handler.
+// The handler reads only these words and makes only system calls, also under the thread sanitizer. The sanitizer's
+// atomic operations hold an internal lock at the fault, and the handler would wait for that lock.
 #if __has_attribute(disable_sanitizer_instrumentation)
 #define IN_HANDLER __attribute__((disable_sanitizer_instrumentation))
 #else
@@ -22,7 +22,7 @@
 enum { capacity = 1024 };
 
 typedef struct {
-    // 0 while the place is free, or being filled.
+    // 0 while the slot is free or being filled.
     _Atomic uintptr_t base;
     _Atomic size_t size;
     _Atomic int is_lost;
@@ -33,17 +33,17 @@ static mapping mappings[capacity];
 static _Atomic int used;
 
 static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
-// Whose turn it is after ours. The first is kept apart: a handler that was installed over ours, and over which
-// ours was installed again, may hand on to ours. Neither is ever changed or freed once it is here, since another
-// thread may be handing on to it.
+// The handlers that follow ours. The first one has its own variable: if another handler replaced ours and ours was then
+// installed over it, that handler may pass signals back to ours. These structures never change and are never freed,
+// because another thread may be using one.
 static struct sigaction *_Atomic first_action;
 static struct sigaction *_Atomic next_action;
 
-// What this thread hands on: where the kernel put what it says of the signal, and the frame that was called with it.
+// The signal that this thread is passing on: the address of the kernel's information, and the handler's frame.
 //
-// A handler that is called by the one that it handed on to has the same in a frame further down; stacks grow down
-// wherever Linux runs. A handler may also leave by `siglongjmp`, and then these words are stale. That does no harm:
-// a later signal lies elsewhere, or in the same place, and then the kernel calls with the same frame as before.
+// If the next handler calls ours again, the information is the same and the frame is further down, because stacks grow
+// down on all Linux platforms. If a handler leaves by `siglongjmp`, these words are stale. This does no harm: a
+// later signal has its information at another address, or at the same address and then the same frame.
 static __thread const siginfo_t *handed_info;
 static __thread uintptr_t handed_frame;
 
@@ -53,7 +53,7 @@ IN_HANDLER static int replace(uintptr_t base, size_t size) {
     return result == (long)base;
 }
 
-/// Puts empty memory where the fault was, if that is in one of the mappings.
+/// Replaces the mapping with empty memory if the fault is in a registered one.
 IN_HANDLER static int take(uintptr_t address) {
     int count = atomic_load_explicit(&used, memory_order_acquire);
     for (int index = 0; index < count; index++) {
@@ -61,7 +61,7 @@ IN_HANDLER static int take(uintptr_t address) {
         uintptr_t base = atomic_load_explicit(&one->base, memory_order_acquire);
         size_t size = atomic_load_explicit(&one->size, memory_order_acquire);
         if (base == 0 || address < base || address - base >= size) continue;
-        // The place may have been given to another meanwhile.
+        // Another mapping may have reused the slot in the meantime.
         if (atomic_load_explicit(&one->base, memory_order_acquire) != base) continue;
         atomic_store_explicit(&one->is_lost, 1, memory_order_release);
         return replace(base, size);
@@ -73,11 +73,11 @@ IN_HANDLER static void hand_on(const struct sigaction *action, int number, sigin
     if (action->sa_flags & SA_SIGINFO) {
         action->sa_sigaction(number, info, context);
     } else if (action->sa_handler == SIG_IGN && info->si_code <= 0) {
-        // Sent by a process, and ignored before.
+        // A process sent the signal, and it was ignored before.
     } else if (action->sa_handler == SIG_IGN || action->sa_handler == SIG_DFL) {
         struct sigaction standard = {.sa_handler = SIG_DFL};
         sigaction(number, &standard, NULL);
-        // A fault comes again by itself, with its address, as soon as this returns.
+        // A fault repeats, with its address, as soon as this returns.
         if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
     } else {
         action->sa_handler(number);
@@ -86,7 +86,7 @@ IN_HANDLER static void hand_on(const struct sigaction *action, int number, sigin
 
 IN_HANDLER static void handle(int number, siginfo_t *info, void *context) {
     int error = errno;
-    // A code above zero is the kernel's: `si_addr` is the address of a fault.
+    // Codes above zero come from the kernel, and `si_addr` is then the address of the fault.
     if (info->si_code <= 0 || !take((uintptr_t)info->si_addr)) {
         const siginfo_t *outer_info = handed_info;
         uintptr_t outer_frame = handed_frame;
@@ -107,10 +107,10 @@ static int is_ours(const struct sigaction *action) {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == handle;
 }
 
-/// Has ours hand on to `action`.
+/// Makes `action` the next handler after ours.
 static int precede(const struct sigaction *action) {
     struct sigaction *known = atomic_load_explicit(&next_action, memory_order_acquire);
-    // A host that installs one again and again costs no memory.
+    // A host that repeatedly installs the same handler uses no additional memory.
     if (known && known->sa_flags == action->sa_flags && known->sa_sigaction == action->sa_sigaction) return 0;
     struct sigaction *copy = malloc(sizeof(*copy));
     if (!copy) return -1;
@@ -120,17 +120,17 @@ static int precede(const struct sigaction *action) {
     return 0;
 }
 
-/// Puts the handler in place, over one that was installed after it as well.
+/// Installs the handler, also over a handler that was installed after it.
 static int install(void) {
     struct sigaction present;
     if (sigaction(SIGBUS, NULL, &present) != 0) return -1;
-    // Another thread may install one between the look and the call: then that is what ours has replaced.
+    // Another thread may install a handler between the check and the call. In that case ours has replaced that handler.
     while (!is_ours(&present)) {
         struct sigaction action;
         memset(&action, 0, sizeof(action));
         action.sa_sigaction = handle;
         action.sa_mask = present.sa_mask;
-        // A program's own stack for signals is used where there is one.
+        // Use the program's own signal stack if it has one.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (present.sa_flags & SA_NODEFER);
         if (precede(&present) != 0) return -1;
         struct sigaction replaced;

@@ -66,7 +66,7 @@ int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int millise
 }
 
 void cshims_prefer_short_slices(long nanoseconds) {
-    // glibc 2.36 has neither the structure nor the function.
+    // glibc 2.36 does not declare this structure or this function.
     struct {
         uint32_t size, policy;
         uint64_t flags;

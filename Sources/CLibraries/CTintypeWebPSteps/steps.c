@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 
-// From libwebp's src/utils/thread_utils.h, which is exported but not installed; the same from 0.4.1 (2014) on.
+// Copied from libwebp's src/utils/thread_utils.h, which is exported but not installed. It is the same since 0.4.1
+// (2014).
 typedef struct {
     void *impl;
     int status;
@@ -23,7 +24,7 @@ typedef struct {
 
 enum { WORKER_NOT_OK = 0, WORKER_OK = 1 };
 
-// Weak: a libwebp that hides them still links, and then there are no steps.
+// Weak, so that the module links with a libwebp that hides these functions. In that case, steps are unavailable.
 extern int WebPSetWorkerInterface(const WebPWorkerInterface *interface) __attribute__((weak));
 extern const WebPWorkerInterface *WebPGetWorkerInterface(void) __attribute__((weak));
 
@@ -32,10 +33,10 @@ typedef struct {
     void *context;
 } Asking;
 
-// What was there before; written once, before the new interface can be met.
+// The previous interface. Written once, before the new interface is visible.
 static WebPWorkerInterface original;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
-// The decode that runs on this thread; others' decodes have none.
+// The decode on this thread, or NULL for a decode by other code.
 static _Thread_local const Asking *asking;
 
 static int reset(WebPWorker *worker) {
@@ -61,13 +62,12 @@ static void launch(WebPWorker *worker) {
 }
 
 static void end(WebPWorker *worker) {
-    // One that runs on the calling thread has nothing to be ended.
+    // A worker that runs on the calling thread has no thread to end.
     if (!worker->impl) worker->status = WORKER_NOT_OK;
     original.End(worker);
 }
 
-// Each member of the interface is good beside the ones that were there before, so that a decode which runs meanwhile
-// may meet both.
+// Each function works together with the previous ones, because a decode that is running now may call both.
 static void install(void) {
     original = *WebPGetWorkerInterface();
     WebPWorkerInterface interface = original;

@@ -4,27 +4,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ISA-L's inflate: its state has members that Swift imports as tuples of 65,000 elements, so it stays in C.
+// Wraps ISA-L's inflate. Swift would import members of its state as tuples of 65,000 elements, so the state stays in C.
 
-/// A zlib stream that is inflated piece by piece.
+/// A zlib stream that is decompressed piece by piece.
 typedef struct cinflate_stream cinflate_stream;
 
 /// The result of a step.
 enum cinflate_result { cinflate_goes_on, cinflate_is_finished, cinflate_is_broken };
 
-/// The memory that a stream takes.
+/// Returns the number of bytes of memory that a stream uses.
 size_t cinflate_size(void);
 
-/// Returns a stream at its beginning, or NULL if memory runs out.
+/// Creates a stream. Returns NULL if memory runs out.
 cinflate_stream *_Nullable cinflate_begin(void);
 
-/// Gives its memory back.
+/// Frees a stream.
 void cinflate_end(cinflate_stream *_Nonnull stream);
 
-/// Inflates until the output is full, the input is used up, or the stream ends.
+/// Decompresses until the output is full, the input is used up, or the stream ends.
 ///
-/// - input_count: the bytes of the input; set to the number of bytes that are left.
-/// - output_count: the room for output in bytes; set to the room that is left.
+/// - input_count: the number of input bytes. The call sets it to the number of unused bytes.
+/// - output_count: the number of bytes that fit into the output. The call sets it to the number of free bytes.
 enum cinflate_result cinflate_step(
     cinflate_stream *_Nonnull stream, const uint8_t *_Nullable input, uint32_t *_Nonnull input_count,
     uint8_t *_Nonnull output, uint32_t *_Nonnull output_count);

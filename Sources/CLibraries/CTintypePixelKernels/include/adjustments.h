@@ -4,24 +4,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Operations on pixels that look at no other pixel. They work on planes: red, green, blue and alpha one behind another,
-// `stride` numbers apart, 0 to 1 each, with straight alpha.
+// Operations on single pixels. They work on consecutive planes of red, green, blue and alpha, `stride` numbers apart.
+// Numbers are 0 to 1, with straight alpha.
 
-/// Makes planes of `count` pixels of 1, 3 or 4 samples; gray stands in all three colours, and no alpha means 1.
+/// Converts `count` pixels of 1, 3 or 4 samples to planes. Gray fills all three colour planes, and a missing alpha
+/// becomes 1.
 void cpixels_to_planes(
     const uint8_t *_Nonnull samples, size_t channels, float *_Nonnull planes, size_t stride, size_t count);
 
-/// Makes pixels of 1, 3 or 4 samples of planes, cut to the range and rounded; of 1 sample they are the first plane.
+/// Converts planes to pixels of 1, 3 or 4 samples, clamped and rounded. Pixels of 1 sample come from the first plane.
 void cpixels_from_planes(
     const float *_Nonnull planes, size_t stride, uint8_t *_Nonnull samples, size_t channels, size_t count);
 
-/// Replaces the colours by sums of them: three rows of three factors and what is added.
+/// Multiplies the colours by a matrix of three rows, each with three factors and an offset.
 void cpixels_apply_matrix(const float *_Nonnull matrix, float *_Nonnull planes, size_t stride, size_t count);
 
-/// Raises the colours to a power over 0; numbers below 0 become 0.
+/// Raises the colours to a power above 0. Numbers below 0 become 0.
 void cpixels_apply_power(float exponent, float *_Nonnull planes, size_t stride, size_t count);
 
-/// Looks the colours of `count` pixels of 1, 3 or 4 samples up in a table of 256 for each; alpha stays.
+/// Maps the colours of `count` pixels of 1, 3 or 4 samples by one table of 256 entries for each colour. Alpha stays the
+/// same.
 void cpixels_apply_tables(
     const uint8_t *_Nonnull tables, const uint8_t *_Nonnull samples, uint8_t *_Nonnull target, size_t channels,
     size_t count);

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Colours over colours, by W3C Compositing and Blending Level 1.
+// Blends colours by W3C Compositing and Blending Level 1.
 
-/// The colour of the overlap of the backdrop and the source: section 5.2 and on.
+/// The blend mode, for the part of a pixel that both the backdrop and the source cover (section 5.2 and later).
 enum cpixels_mixing {
     cpixels_mixing_source,
     cpixels_mixing_backdrop,
@@ -27,10 +27,10 @@ enum cpixels_mixing {
     cpixels_mixing_luminosity,
 };
 
-/// Draws planes, as `adjustments.h` describes them, over others in place.
+/// Draws planes over others, in place. `adjustments.h` describes the planes.
 ///
-/// `keeps_source` and `keeps_backdrop` (0 or 1) say whether each is seen where it is alone. The alpha of the source is
-/// multiplied by `opacity`.
+/// `keeps_source` and `keeps_backdrop` (0 or 1) say whether each is visible in the part that it alone covers. The
+/// source's alpha is multiplied by `opacity`.
 void cpixels_blend(
     enum cpixels_mixing mixing, float keeps_source, float keeps_backdrop, float opacity, const float *_Nonnull source,
     float *_Nonnull backdrop, size_t stride, size_t count);

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-// Linux calls that the Glibc overlay does not import.
+// Wrappers for Linux calls that the Glibc overlay does not import.
 
-/// The bytes that were read from a TCP connection since it was made, or -1 if that is not known.
+/// Returns the number of bytes received on a TCP connection so far, or -1 if it is unknown.
 long long cshims_bytes_read(int socket);
 
 /// Returns a blocking, close-on-exec eventfd, or -1 with errno set.
@@ -14,16 +14,17 @@ int cshims_eventfd(void);
 /// Names the calling thread. Linux keeps the first 15 bytes.
 void cshims_set_thread_name(const char *_Nonnull name);
 
-/// Asks for short slices of processor time for the calling thread, so that it waits less for its turn when it wakes up
-/// (EEVDF, from Linux 6.12 on; older kernels change nothing). Its share stays what it is.
+/// Requests short time slices for the calling thread, so that it waits less for a processor when it wakes up. Its share
+/// of processor time stays the same. Takes effect from Linux 6.12 on (EEVDF). Older kernels ignore it.
 void cshims_prefer_short_slices(long nanoseconds);
 
-/// Opens a file for reading if that takes no waiting: `EAGAIN` if the disk has to be asked.
+/// Opens a file for reading if that needs no disk access. Fails with `EAGAIN` otherwise.
 ///
-/// Follows no link. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).
+/// Does not follow links. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).
 int cshims_open_cached(int folder, const char *_Nonnull path);
 
-/// Reads the start of a file that is in memory: `EAGAIN` or a short count if the disk has to be asked.
+/// Reads the bytes at the start of a file that are in memory. Fails with `EAGAIN` or returns a short count if more
+/// would need disk access.
 long cshims_read_cached(int descriptor, void *_Nonnull buffer, unsigned long count);
 
 enum {
@@ -31,31 +32,33 @@ enum {
     CSHIMS_LOCK_TRY = 1,
 };
 
-/// Locks or unlocks one byte of an open file, against every other open file, in any process; -1 with errno set.
+/// Locks or unlocks one byte of an open file, exclusively against other open files in any process. Returns -1 with
+/// errno set on failure.
 ///
-/// The lock ends with the last descriptor of the open file, copies in forked processes included. Never waits.
+/// The kernel releases the lock when the last descriptor of the open file is closed, including copies in forked
+/// processes. Never waits.
 int cshims_lock_byte(int descriptor, long offset, int kind);
 
-/// Gives back all locks of an open file, for all processes with a descriptor of it.
+/// Releases all locks of an open file, for all processes that have a descriptor of it.
 int cshims_unlock_all(int descriptor);
 
-/// The magic number of the file system of an open file, or -1.
+/// Returns the magic number of the file system of an open file, or -1.
 long cshims_file_system_type(int descriptor);
 
-/// Gives each block of the first `size` bytes of a file to this file alone, and fills holes, so that a write needs no
-/// more room on the disk. Returns 0, also if the file system shares no blocks, or -1 with errno set.
+/// Makes the first `size` bytes of a file independent of other files and fills holes, so that a later write there needs
+/// no more disk space. Returns 0, also if the file system does not support shared blocks, or -1 with errno set.
 int cshims_own_blocks(int descriptor, long size);
 
-/// Renames unless there is something at `to`: `EEXIST`. `EINVAL` if the file system can't.
+/// Renames a file. Fails with `EEXIST` if `to` exists, or with `EINVAL` if the file system does not support this.
 int cshims_rename_exclusively(int fromFolder, const char *_Nonnull from, int toFolder, const char *_Nonnull to);
 
-/// What a descriptor is waited for, or ready for.
+/// The events to wait for on a descriptor, or the events it is ready for.
 enum {
     CSHIMS_READABLE = 1,
     CSHIMS_WRITABLE = 2,
-    /// Only reported, never waited for: the peer left, or the descriptor failed.
+    /// Only reported, not requested: the peer closed the connection, or the descriptor failed.
     CSHIMS_BROKEN = 4,
-    /// Only waited for: each time that it becomes ready is reported once, whether or not it is read.
+    /// Only requested, not reported: report each change to ready once, whether or not the data is read.
     CSHIMS_ONCE_EACH = 8,
 };
 
@@ -68,23 +71,22 @@ typedef struct {
 /// Returns a close-on-exec epoll descriptor, or -1 with errno set.
 int cshims_epoll_create(void);
 
-/// Adds a descriptor to an epoll set, or changes what it is waited for; 0 takes it out.
-/// Returns 0, or -1 with errno set.
+/// Adds a descriptor to an epoll set, or changes its events. 0 removes it. Returns 0, or -1 with errno set.
 int cshims_epoll_set(int epoll, int descriptor, int events);
 
-/// Waits at most so many milliseconds (-1: for ever) and returns how many descriptors are ready.
-/// Returns 0 when a signal came in between, and -1 with errno set on a failure.
+/// Waits at most `milliseconds` (-1: without limit), and returns the number of ready descriptors. Returns 0 if a signal
+/// interrupts the wait, or -1 with errno set on failure.
 int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, int milliseconds);
-/// The number of the calling thread: 1 for the first that asks, then 2, and so on.
+/// Returns the number of the calling thread. Threads are numbered from 1 in the order of their first call.
 unsigned cshims_thread_number(void);
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <time.h>
 #endif
 
-/// Returns a number that grows with time, at an unknown rate, the same for all processors.
+/// Returns a counter that grows with time at an unknown rate, the same for all processors.
 ///
-/// The processor's own counter, without a call: some nanoseconds where a clock takes tens.
+/// Reads the processor's own counter, which takes a few nanoseconds. A call to the clock takes tens of nanoseconds.
 static inline unsigned long long cshims_ticks(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
@@ -99,71 +101,71 @@ static inline unsigned long long cshims_ticks(void) {
 #endif
 }
 
-/// Returns `size` bytes of untouched memory that starts at a multiple of `alignment`, or NULL.
+/// Returns `size` bytes of untouched memory that start at a multiple of `alignment`, or NULL.
 ///
-/// Nothing is set aside for it before it is touched. Unmap it with `munmap`.
+/// The system allocates pages only when they are first accessed. Unmap the memory with `munmap`.
 void *_Nullable cshims_map(size_t size, size_t alignment);
 
-/// Moves `size` mapped bytes to where other memory is mapped, without a copy. Returns 0, or -1 with errno set.
+/// Moves `size` mapped bytes to another mapped address, without a copy. Returns 0, or -1 with errno set.
 int cshims_move_mapped(void *_Nonnull from, void *_Nonnull to, size_t size);
 
-/// Keeps the process alive when memory that is mapped from a file, and that a number of this call stands for, can't
-/// be had: the file was made shorter, or its disk is full or broken.
+/// Registers a mapped file, so that the process survives when the file's memory is unavailable. This happens if the
+/// file was truncated, or if its disk is full or broken.
 ///
-/// Installs a handler of `SIGBUS` that looks at the address: in one of these mappings, empty memory of the process's
-/// own takes the place of the whole of it. Anything else is handed on to whatever handled the signal before. Returns
-/// the number of the mapping, or -1 with errno set.
+/// Installs a handler of `SIGBUS`. If the fault is in a registered mapping, the handler replaces the whole mapping with
+/// empty private memory. It passes all other signals to the previous handler. Returns the number of the registration,
+/// or -1 with errno set.
 int cshims_guard_mapping(void *_Nonnull base, size_t size);
 
-/// Gives a number back; before the memory is unmapped.
+/// Unregisters a mapping. Call it before you unmap the memory.
 void cshims_release_mapping(int index);
 
-/// Whether the mapping is no longer the file's.
+/// Whether empty memory has replaced the mapped file.
 int cshims_is_mapping_lost(int index);
 
-/// Whether `size` more bytes are to be had, and some more beyond them for all that can't be refused.
+/// Whether the process can allocate `size` bytes and still have a reserve for small allocations.
 ///
-/// Only a limit of the process (`RLIMIT_AS`, `RLIMIT_DATA`) is looked at: without one it is always true, and costs
-/// two calls of the system. Swift ends the process where a small allocation fails, so that large ones must leave
-/// something.
+/// Checks only limits of the process (`RLIMIT_AS`, `RLIMIT_DATA`). Without a limit it returns true after two system
+/// calls. Swift ends the process if a small allocation fails, so large allocations must leave a reserve.
 int cshims_has_room(size_t size);
 
-/// Whether the process has a limit of memory of its own (`RLIMIT_AS`, `RLIMIT_DATA`).
+/// Whether the process has a memory limit of its own (`RLIMIT_AS`, `RLIMIT_DATA`).
 int cshims_has_memory_limit(void);
 
-/// The bytes of the stack that a new thread gets.
+/// Returns the size of a new thread's stack in bytes.
 size_t cshims_stack_size(void);
 
-/// Makes do with little address space from now on, at the price of some speed: stacks of 1 MiB for threads to come,
-/// where 8 MiB are usual and hardly ever used, and two arenas of the allocator, each of which reserves 64 MiB.
+/// Reduces the process's use of address space, at some cost in speed.
 ///
-/// For a program's own main function: it changes the whole process.
+/// New threads get stacks of 1 MiB instead of the usual 8 MiB, which they hardly ever use. The allocator uses only two
+/// arenas, each of which reserves 64 MiB. Call it only from a program's own main function, because it affects the whole
+/// process.
 void cshims_spare_address_space(void);
 
-/// Whether the process can open `count` more files, and some more beyond them for all that can't be refused; if not,
-/// errno is EMFILE or ENFILE.
+/// Whether the process can open `count` files and still have a reserve of descriptors. If not, errno is EMFILE or
+/// ENFILE.
 int cshims_has_descriptors(int count);
 
-/// Takes a block of at least `size` bytes, and at most a quarter more, that was kept; NULL where there is none.
-/// `actual` is its size.
+/// Returns a cached block of at least `size` bytes, and at most a quarter more, or NULL if no block fits. Sets `actual`
+/// to its size.
 ///
-/// Its bytes are zero, or what was in them.
+/// The block's bytes are zero or its old contents.
 void *_Nullable cshims_take_block(size_t size, size_t *_Nonnull actual);
 
-/// Keeps a block of `malloc`'s that is not used any more, for `cshims_take_block`; 0 where it is to be freed instead.
+/// Caches an unused `malloc` block for `cshims_take_block`. Returns 0 if the caller must free it instead.
 ///
-/// Four blocks of 64 MiB together are kept at most, the newest ones. Their pages are the system's where it runs short
-/// (MADV_FREE): taking one that it has left alone costs no new ones. Nothing is kept in a process with a limit of
-/// memory of its own.
+/// The cache holds at most four blocks, the newest ones, with 64 MiB in total. The system can reclaim their pages if
+/// memory is short (MADV_FREE), and otherwise reusing a block costs no new pages. If the process has a memory limit of
+/// its own, the cache stays empty.
 int cshims_keep_block(void *_Nonnull start, size_t size);
 
-/// Frees the blocks that are kept.
+/// Frees all cached blocks.
 void cshims_drop_blocks(void);
 
-/// While more pauses were begun (1) than ended (-1), no block is kept or taken: for measurements.
+/// Begins (1) or ends (-1) a pause, in which the cache is not used. Measurements need such pauses.
 void cshims_pause_blocks(int change);
 
-/// Gives unused memory of the heap back to the system, and returns the bytes that are in use.
+/// Returns unused heap memory to the system. Returns the number of bytes in use.
 size_t cshims_trim_heap(void);
 
 #endif

@@ -5,24 +5,24 @@
 #include <stdint.h>
 #include <webp/decode.h>
 
-// libwebp decodes as many rows of a lossy image as the bytes suffice for, and rows without detail take none: a
-// hundred megapixels may come in one call. It asks its worker interface for the end of the last row's job before it
-// begins the next one where a decoder uses threads. Here these jobs run on the calling thread, and the question is
-// passed on.
+// libwebp decodes as many rows of a lossy image as its bytes allow. Rows without detail need no bytes, so one call may
+// decode a hundred megapixels. If a decoder uses threads, libwebp asks its worker interface to finish the previous
+// row's job before it starts the next one. This module runs these jobs on the calling thread, and uses that request to
+// ask the caller whether to continue.
 
-/// The narrowest image that libwebp asks the worker interface for.
+/// The minimum width of images for which libwebp uses the worker interface.
 #define CWEBPSTEPS_MINIMUM_WIDTH 512
 
-/// Whether this libwebp lets its worker interface be replaced, and nothing else replaced it after us.
+/// Whether this libwebp lets its worker interface be replaced, and no other code has replaced ours.
 ///
-/// Replaces it when first asked. Others in the process that use libwebp with threads go on with the interface that was
-/// there before.
+/// The first call replaces the interface. Other users of libwebp with threads in the process still get the previous
+/// interface.
 int cwebpsteps_are_available(void);
 
-/// As WebPIUpdate: decodes as far as the bytes go, but asks before each row of blocks whether to go on.
+/// Decodes as far as the bytes allow, like WebPIUpdate, but calls `go_on` before each row of blocks.
 ///
-/// Where `go_on` returns 0, the result is VP8_STATUS_USER_ABORT, or another error, and the decoder can only be deleted.
-/// Without steps, for a lossless image, one that is narrow, or a decoder that does not use threads, nothing is asked.
+/// If `go_on` returns 0, the result is VP8_STATUS_USER_ABORT or another error, and the decoder can only be deleted.
+/// Lossless images, narrow images and decoders without threads do not call `go_on`.
 VP8StatusCode cwebpsteps_update(
     WebPIDecoder *_Nonnull decoder, const uint8_t *_Nullable bytes, size_t count,
     int (*_Nonnull go_on)(void *_Nullable context), void *_Nullable context);
