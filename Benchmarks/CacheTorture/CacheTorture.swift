@@ -41,7 +41,7 @@ enum CacheTorture {
     }
 }
 
-/// What went wrong.
+/// The description of a failed check.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

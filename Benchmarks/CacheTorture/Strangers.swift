@@ -59,7 +59,7 @@ struct Strangers {
             )
             let bytes = Data("of \(path)".utf8)
             try bytes.write(to: url)
-            // What lies in a folder that was cleared is brought back to where that came from.
+            // A file in a discarded folder is restored to its original place.
             let home = path.split(separator: "/").dropFirst(2).joined(separator: "/")
             let isBroughtBack = path.hasPrefix("discarded/") && path.hasSuffix("/inside")
             put[root + "/" + (isBroughtBack ? home : path)] = bytes

@@ -3,10 +3,10 @@ import TintypeCoding
 import TintypeImage
 import TintypeTestSupport
 
-/// Runs the command under every limit of descriptors, memory and threads that it might meet.
+/// Runs the command under every limit of descriptors, memory and threads that it may encounter.
 ///
-/// Each run must end by itself, with 0, or with 1 and one line that says why. Exits with 1 where one does not. Arguments
-/// choose from `descriptors`, `memory` (in kB), `threads` and `encodes` (of 100 megapixels, in kB).
+/// Each run must end by itself, with 0, or with 1 and one line that gives the reason. Exits with 1 if a run does not.
+/// Arguments choose from `descriptors`, `memory` (in kB), `threads` and `encodes` (of 100 megapixels, in kB).
 @main
 enum CommandTorture {
     static func main() {

@@ -11,9 +11,9 @@ struct Crowd {
     /// So many bytes, each second a few: all transfers overlap.
     private static let bodySize = 1_200
     private static let bytesPerSecond = 60
-    /// The resident bytes that each transfer may take beyond those of libcurl alone.
+    /// The limit on resident bytes per transfer, in addition to libcurl itself.
     private static let allowedBytes = 20_000
-    /// The highest share of one core, while all of them drip.
+    /// The highest allowed share of one core while all transfers drip.
     private static let allowedShare = 0.25
 
     func run() async throws -> Bool {
@@ -68,7 +68,7 @@ struct Crowd {
         let resident = (during.residentBytes - before.residentBytes) / Self.count
         let heap = (during.heapBytes - before.heapBytes) / Self.count
         let own = resident - baseline.residentBytes
-        // The others are the main thread and those of the language's pool and timers.
+        // The other threads are the main thread and the threads of Swift's pool and timers.
         let loops = during.threads.count { $0 == "tintype-curl" }
         let isAlone = loops == 1 && !during.threads.contains { $0.hasPrefix("tintype-") && $0 != "tintype-curl" }
         var findings = Findings()

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Long checks of downloads: ten thousand at once, and a storm of cancellations.
+/// Runs long checks of downloads: ten thousand at once, and a storm of cancellations.
 ///
-/// Exits with 1 where one does not hold.
+/// Exits with 1 if a check fails.
 @main
 enum DownloadTorture {
     static func main() async {

@@ -7,9 +7,11 @@ import TintypeTestSupport
 struct Attack {
     private static let calm = Duration.seconds(10)
     private static let storm = Duration.seconds(30)
-    /// The loads under way when a phase ends count for it; those that start right behind it count for none.
+    /// The pause between two phases.
+    ///
+    /// Loads that are running when a phase ends count for that phase. Loads that start in the pause count for neither.
     private static let settling = Duration.seconds(1)
-    /// The loader's longest limit and some.
+    /// A little more than the loader's longest limit.
     private static let patience = Duration.seconds(120)
     private static let allowedRise = 1.5
     private static let allowedGrowth = 16 << 20
@@ -56,7 +58,9 @@ struct Attack {
         }
     }
 
-    /// What the process held at the end of each calm.
+    /// Alternates calm and attack.
+    ///
+    /// Returns the process's resources at the end of each calm.
     private func alternate(
         _ hostile: HostileTraffic,
         _ healthy: HealthyTraffic,

@@ -9,7 +9,7 @@ struct HealthyTraffic: Sendable {
         let pixels: Image
     }
 
-    /// Of a pace that keeps a fifth of one core busy.
+    /// The interval between loads, which keeps a fifth of one core busy.
     private static let interval = Duration.milliseconds(20)
     private static let thumbnail = Resize.fit(width: 200, height: 200)
 

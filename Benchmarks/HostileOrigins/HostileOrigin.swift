@@ -5,15 +5,15 @@ import TintypeTestSupport
 ///
 /// In earnest it is another machine. Here it shares processors with what it attacks.
 final class HostileOrigin: Sendable {
-    /// What it does under one path.
+    /// The origin's behaviour under one path.
     struct Behaviour: Sendable, Decodable {
-        /// How a load of it may end.
+        /// The ways in which a load may end.
         enum Expectation: String, Sendable, Decodable {
-            /// With the image that the number names.
+            /// With the image of the requested number.
             case whole
             /// With an error.
             case error
-            /// With either: what is odd may be forgiven, but never give another image.
+            /// With either. The loader may tolerate unusual responses, but must not return another image.
             case either
         }
 

@@ -2,13 +2,13 @@ import Foundation
 import Tintype
 import TintypeTestSupport
 
-/// Attacks a loader with origins that flood, drip, lie and smuggle, while healthy traffic goes on beside it.
+/// Attacks a loader with origins that flood, drip, lie and smuggle, while healthy traffic continues.
 ///
 ///     HostileOrigins [SECONDS [BEHAVIOUR]]     default 600 seconds and every behaviour; `http2` for the table
 ///
-/// First each behaviour is met once, and must end by the loader's own limits. Then calm and attack take turns; what is
-/// compared is the healthy loads' time in each, and what is looked for is anything that no origin served.
-/// Exits with 1 where a promise does not hold.
+/// First, the loader meets each behaviour once, and must end it by its own limits. Then calm and attack alternate. The
+/// run compares the times of the healthy loads in both, and searches for results that no origin served. Exits with 1 if
+/// a check fails.
 @main
 enum HostileOrigins {
     static func main() async {

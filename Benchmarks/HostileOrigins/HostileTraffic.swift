@@ -123,7 +123,9 @@ final class HostileTraffic: Sendable {
         if behaviour.isInTable { await self.loadHonest(behaviour, ledger) }
     }
 
-    /// A load that shares an origin with an attack ends with its own image or an error.
+    /// Loads an image from an origin that also attacks.
+    ///
+    /// The load must end with its own image or an error.
     private func loadHonest(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async {
         let number = self.next.add(1, ordering: .relaxed).oldValue
         do {

@@ -1,15 +1,15 @@
 import Foundation
 import TintypeConcurrency
 
-/// What goes on beside a healthy load.
+/// The traffic that runs during a healthy load.
 enum Phase: Sendable {
     case calm
     case attack
-    /// Between the two: loads of it count for neither.
+    /// Between the two. Loads in this phase count for neither.
     case between
 }
 
-/// What the run has seen.
+/// The observations of the run.
 final class Ledger: Sendable {
     private struct State {
         var calm: [Duration] = []

@@ -2,7 +2,7 @@ import Tintype
 
 /// Compares images.
 enum Pixels {
-    /// The samples of all rows, without padding.
+    /// Returns the samples of all rows, without padding.
     static func bytes(of image: Image) -> [UInt8] {
         let buffer = image.pixels
         let plane = buffer.layout.planes[0]
@@ -14,7 +14,7 @@ enum Pixels {
         }
     }
 
-    /// Whether an image is what the hostile origin honestly answers to `number`.
+    /// Whether an image is the hostile origin's honest response for `number`.
     static func isHonest(_ image: Image, _ number: Int) -> Bool {
         guard image.width == 16, image.height == 16 else { return false }
         let color = [UInt8(number >> 16 & 0xFF), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)]

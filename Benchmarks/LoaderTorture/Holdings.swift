@@ -1,9 +1,11 @@
 import Foundation
 import TintypeTestSupport
 
-/// What the process holds, beside what rounds may leave behind.
+/// The process's resources, with a tolerance for what rounds may leave behind.
 struct Holdings {
-    /// What runtimes and allocators keep of their own, above all for each thread; it does not grow with the calls.
+    /// The bytes that runtimes and allocators hold for themselves, mainly for each thread.
+    ///
+    /// They do not grow with the calls.
     private static let heapTolerance = 512 << 10
 
     private let threads: [String]
@@ -45,7 +47,7 @@ struct Holdings {
             + "\(self.residentBytes) resident; \(self.threads)"
     }
 
-    /// What the allocator of a sanitizer has given out, which `mallinfo2` does not know.
+    /// The bytes allocated by a sanitizer's allocator, which `mallinfo2` does not count.
     private static var sanitizedHeapBytes: Int? {
         guard let symbol = dlsym(nil, "__sanitizer_get_current_allocated_bytes") else { return nil }
         return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()

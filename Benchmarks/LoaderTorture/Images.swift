@@ -2,13 +2,15 @@ import FoundationEssentials
 import Tintype
 import TintypeTestSupport
 
-/// A thousand small images, each known again by its colour, whatever size and format it is brought to.
+/// A thousand small images.
+///
+/// Each one is recognisable by its colour in any size and format.
 struct Images: Sendable {
     static let count = 1_000
-    /// The number of the image that stands in for others.
+    /// The number of the fallback image.
     static let fallback = 1_023
 
-    /// What the origin makes of an image.
+    /// The origin's response for an image.
     enum Conduct: Sendable {
         case healthy, missing, broken, page, truncated, flaky
     }
@@ -16,7 +18,7 @@ struct Images: Sendable {
     /// Each image in two versions, encoded.
     private let bodies: [[Data]]
     private let owners: [Data: Int]
-    /// The image that stands in for others, decoded.
+    /// The fallback image, decoded.
     let fallbackImage: Image
 
     init() async throws {
@@ -52,10 +54,10 @@ struct Images: Sendable {
 
     func body(_ number: Int, version: Int) -> Data { self.bodies[number][version] }
 
-    /// The image whose bytes these are.
+    /// Returns the number of the image with these bytes.
     func number(of body: Data) -> Int? { self.owners[body] }
 
-    /// The image that this was made of, by its colour.
+    /// Returns the number of the source of an image, by its colour.
     static func number(of image: Image) -> Int {
         let channels = image.pixels.format.channelCount
         func level(_ channel: Int) -> Int { image.pixels.sample(0, 0, channels < 3 ? 0 : channel) }
@@ -84,7 +86,9 @@ struct Images: Sendable {
         }
     }
 
-    /// An image of one colour, which says the number; versions and frames differ a little.
+    /// Returns an image whose colour encodes its number.
+    ///
+    /// Versions and frames differ a little.
     static func image(_ number: Int, version: Int, frame: Int = 0) throws -> Image {
         let levels = [number % 16 * 16, number / 16 % 16 * 16, number / 256 * 64 + 16 + version * 16 + frame * 8]
         let (width, height) = Self.size(of: number)

@@ -2,7 +2,7 @@ import Synchronization
 import Tintype
 import TintypeConcurrency
 
-/// What a round writes down: how calls and loads end, and what must be gone after it.
+/// The records of a round: how calls and loads end, and which objects must be gone after it.
 final class Ledger: LoadObserver {
     private struct Watched {
         weak var object: (any AnyObject & Sendable)?
@@ -54,7 +54,7 @@ final class Ledger: LoadObserver {
         }
     }
 
-    /// What is still there of what must be gone.
+    /// The objects that must be gone but still exist.
     var remains: [String] {
         var remains = self.state.withLock { state in
             Dictionary(grouping: state.watched.filter { $0.object != nil }, by: \.name).map { "\($1.count) \($0) left" }

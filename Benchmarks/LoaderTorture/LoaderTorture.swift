@@ -1,16 +1,17 @@
 import Foundation
 import TintypeTestSupport
 
-/// Two hundred tasks that load a thousand images in every way there is, and leave at random; then storms of reloads.
+/// Runs two hundred tasks that load a thousand images in every possible way and cancel at random, and then storms of
+/// reloads.
 ///
 ///     LoaderTorture [SECONDS [SEED]]          default 60 seconds, and a seed that is drawn and printed
 ///     LoaderTorture order [SECONDS [SEED]]    only the storms of reloads; default 300 seconds
 ///
 /// The storms (``OrderStorm``) take five times as long as the round before them.
 ///
-/// A short round comes first, so that what the process makes once is there when it is counted. Rounds with an even seed
-/// end with loads that come to their ends, others with loads that are cancelled. Exits with 1 where a call gets what it
-/// did not ask for, where a load does not end once, or where anything is left when the loader has gone.
+/// A short round comes first, so that later counts include the objects that the process creates once. Rounds with an
+/// even seed wait for their last loads, and other rounds cancel them. Exits with 1 if a call returns the wrong result,
+/// if a load does not end exactly once, or if anything remains after the loader is gone.
 @main
 enum LoaderTorture {
     static func main() async {

@@ -4,9 +4,11 @@ import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// Serves the images out of memory: some slowly, some in pieces, some changing, some never.
+/// Serves the images from memory.
 ///
-/// It lends each body as memory of its own, and counts how much of it anything still holds.
+/// Some responses are slow, some come in pieces, some change, and some never come.
+///
+/// It lends each body as separate memory, and counts how much of it is still in use.
 final class MemoryOrigin: ImageFetching {
     private struct State {
         var random: SeededGenerator
@@ -45,7 +47,7 @@ final class MemoryOrigin: ImageFetching {
         for _ in 20..<max(20, delay) { await Task.yield() }
         try Task.checkCancellation()
 
-        // Every fifth image becomes another one with every third request.
+        // Every fifth image changes with every third request.
         let version = number.isMultiple(of: 5) ? turn / 3 % 2 : 0
         let tag = "\"\(number)-\(version)\""
         var headers: HeaderFields = ["ETag": tag, "Cache-Control": lifetime]

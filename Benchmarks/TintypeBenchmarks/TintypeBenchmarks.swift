@@ -1,6 +1,6 @@
 import Foundation
 
-/// Measures Tintype beside its peers, in one session, and says where it falls short.
+/// Measures Tintype and its peers in one session, and reports the rows that fall short.
 @main
 enum TintypeBenchmarks {
     /// Every benchmark, in the order in which they run.

@@ -1,9 +1,9 @@
 import Glibc
 import Tintype
 
-/// An image drawn with half blocks, two pixels a character, in 24-bit colour.
+/// An image drawn with half blocks, two pixels per character, in 24-bit colour.
 ///
-/// Off a terminal it is drawn in shades of ASCII, without control codes.
+/// If the output is not a terminal, the image is drawn in shades of ASCII, without control codes.
 struct TerminalImage {
     private static let shades = Array(" .:-=+*#%@")
     private let image: Image

@@ -4,12 +4,14 @@ import TintypeTestSupport
 
 /// Loads real photographs over HTTP from an embedded origin: cold, warm from disk, and from memory.
 ///
-/// Prints the table of times and shows the first image in the terminal.
+/// Prints the table of times, and shows the first image in the terminal.
 @main
 struct TintypeDemo {
     private static let photographs = ["flower.jpg", "kodak-3.png", "flower.webp"]
     private static let thumbnail = Resize.fit(width: 400, height: 400)
-    /// How often all is done; the table has the medians.
+    /// The number of repetitions.
+    ///
+    /// The table shows the medians.
     private static let roundCount = 5
     /// A hit in memory takes less than a look at the clock: so many are timed together.
     private static let hitCount = 1_000

@@ -1,8 +1,8 @@
-// What a million records cost in SQLite, in LMDB and in a mapped table like the disk tier's catalogue.
+// Measures a million records in SQLite, in LMDB and in a mapped table like the disk tier's catalogue.
 //
-// index_databases (sqlite-normal|sqlite-off|lmdb-nosync|table) FOLDER COUNT prints one line of JSON.
-// A record is a key of 12 bytes, a size and a last use; both databases have a second index by last
-// use, from which an eviction takes the oldest.
+// index_databases (sqlite-normal|sqlite-off|lmdb-nosync|table) FOLDER COUNT prints one line of JSON. A record is a key
+// of 12 bytes, a size and a last use. Both databases have a second index by last use, and an eviction removes the
+// oldest record of that index.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <lmdb.h>

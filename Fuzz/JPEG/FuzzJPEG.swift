@@ -25,7 +25,7 @@ import TintypeImage
     return 0
 }
 
-/// The header, the image, its rows.
+/// Decodes the header, the image and its rows.
 private func whole(_ file: Data, _ coder: JPEGCoder, _ options: DecodeOptions) {
     guard
         let encoded = try? coder.open(file), encoded.header.pixelWidth * encoded.header.pixelHeight <= 200_000,

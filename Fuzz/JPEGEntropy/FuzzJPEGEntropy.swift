@@ -49,8 +49,10 @@ private func decode(
     }
 }
 
-/// Equal but for a unit of the scan (MCU) at each place where a marker, or the fill bytes of one, interrupt it: there
-/// libjpeg-turbo up to 3.1 leaves in place what its fast loop had read when it gave up.
+/// Checks that both results are equal, except one unit of the scan (MCU) for each marker, or its fill bytes, in the
+/// data.
+///
+/// At these places, libjpeg-turbo up to 3.1 does not undo the partial results of its fast loop.
 private func compare(_ library: PixelBuffer, _ own: PixelBuffer, _ file: Data, _ divisor: Int) {
     precondition(library.layout == own.layout, "it has another size")
     let full = scanUnit(of: file)
@@ -93,7 +95,7 @@ private func differences(_ library: PixelBuffer, _ own: PixelBuffer) -> [Place] 
     return places
 }
 
-/// Where a byte of ones is followed by what is no stuffing.
+/// Returns the number of places with a 0xFF byte that is not followed by stuffing.
 private func interruptions(of file: Data) -> Int {
     var count = 0
     var last: UInt8 = 0

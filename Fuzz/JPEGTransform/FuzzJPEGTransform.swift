@@ -42,7 +42,7 @@ private func check(
         preconditionFailure("the result has no header")
     }
     precondition(header.pixelWidth == result.width && header.pixelHeight == result.height, "it has another size")
-    // Where nothing is turned by what the file says of itself, what is to come of it is known.
+    // If the orientation in the file does not turn the image, the result is known in advance.
     let isCoded = transform.coding != .stored || transform.turn != .none || transform.crop != nil
     guard !transform.turnsUpright, isCoded, let source = JPEGCoefficients(file) else { return }
     guard let changed = JPEGCoefficients(result.data) else { preconditionFailure("the result has no coefficients") }

@@ -1,17 +1,17 @@
-/// What a load of a file of at most a megabyte may take under default limits.
+/// The limits for a load of a file of at most a megabyte under default limits.
 enum Budget {
-    /// The processor's time.
+    /// Processor time.
     static let seconds = 5.0
-    /// When a child is ended that does not end by itself: whole seconds of the processor, begun ones too.
+    /// The whole seconds of processor time, rounded up, after which a child is killed.
     static let killSeconds = 7
     /// The same for an encode, which tries several qualities; how long it takes is reported, and no failure.
     static let encodeKillSeconds = 120
     /// How much more memory than the gate counted.
     static let ratio = 1.1
-    /// What the process itself needs, such as the pages of its code: bytes that are counted nowhere.
+    /// The process's own bytes that no counter includes, such as the pages of its code.
     static let constantBytes = 8 << 20
 
-    /// What a measurement is over, in words; `nil` within the budget.
+    /// Returns a description of how a measurement exceeds the budget, or `nil` if it does not.
     static func excess(of measurement: Measurement) -> (what: String, text: String)? {
         if measurement.outcome.hasPrefix("ended by signal") {
             return ("end", "\(measurement.outcome) after \(measurement.seconds.rounded(2)) s of processor time")

@@ -7,17 +7,17 @@ let fileLimit = 1_000_000
 protocol FileGenerator: SendableMetatype {
     /// The name of the format.
     static var coder: String { get }
-    /// What its recipes say.
+    /// The genes of its recipes.
     static var genes: [Gene] { get }
-    /// Recipes to start from: bombs of known kinds.
+    /// Recipes to start with: bombs of known kinds.
     static var seeds: [[String: Int]] { get }
-    /// The kinds of load that its files are for.
+    /// The kinds of load that its files test.
     static var kinds: [Kind] { get }
     /// The file of a recipe; what is over the limit is cut.
     static func file(_ recipe: Recipe) -> [UInt8]
 }
 
-/// What every format's writer begins with: a recipe, and a file of no bytes.
+/// The common part of every format's writer: a recipe, and an empty file.
 class FileWriter {
     let recipe: Recipe
     var random: SeededGenerator
@@ -35,7 +35,7 @@ class FileWriter {
 extension FileGenerator {
     static var kinds: [Kind] { Kind.loads }
 
-    /// Its own genes and those of every file and load.
+    /// The genes of this format, and the genes of all files and loads.
     static var allGenes: [Gene] {
         self.genes + [
             .linear("seed", 0...1_000_000), .linear("allowsTruncated", 0...1),
@@ -44,12 +44,12 @@ extension FileGenerator {
         ]
     }
 
-    /// The file, damaged where the recipe says so.
+    /// Returns the file, damaged if the recipe says so.
     static func bytes(_ recipe: Recipe) -> [UInt8] {
         var bytes = Array(self.file(recipe).prefix(fileLimit))
         var random = recipe.random
         guard bytes.count > 20, self.kinds == Kind.loads else { return bytes }
-        // Damage at the start changes what the rest means.
+        // Damage at the start changes the meaning of the rest.
         for _ in 0..<max(0, recipe["damage"] - 10) {
             let end = Bool.random(using: &random) ? min(bytes.count, 700) : bytes.count
             bytes[Int.random(in: 12..<end, using: &random)] = UInt8.random(in: 0...255, using: &random)

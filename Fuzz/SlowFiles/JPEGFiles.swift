@@ -25,7 +25,7 @@ enum JPEGFiles: FileGenerator {
         ["pixels": 60_000_000, "process": 2, "components": 1, "scans": 100, "script": 3, "data": 1, "fill": 100],
         ["pixels": 100_000_000, "process": 0, "components": 1, "sampling": 10, "script": 0, "data": 1, "fill": 100],
         ["pixels": 100_000_000, "process": 0, "components": 2, "adobe": 3, "script": 0, "data": 1, "fill": 60],
-        // Arithmetic coding goes on to decode zeros where there is no data left.
+        // Arithmetic coding continues to decode zeros after the end of the data.
         ["pixels": 100_000_000, "process": 3, "components": 1, "scans": 1, "script": 0, "data": 2, "dataBytes": 900],
         ["pixels": 100_000_000, "process": 4, "components": 0, "scans": 100, "script": 1, "data": 2, "dataBytes": 90],
         ["pixels": 4_000_000, "process": 0, "components": 1, "data": 2, "dataBytes": 900_000, "restart": 1],
@@ -218,7 +218,7 @@ enum JPEGFiles: FileGenerator {
             default: break
             }
             guard self.recipe["restart"] > 0, self.recipe["restartMarkers"] == 1 else {
-                // What looks like a marker is none.
+                // Bytes that look like a marker are data.
                 for byte in body.bytes {
                     self.out.append(byte)
                     if byte == 0xFF { self.out.append(0) }

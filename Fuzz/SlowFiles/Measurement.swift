@@ -6,15 +6,15 @@ import TintypeCoding
 import TintypeImage
 import TintypeRendering
 
-/// What is done with a file.
+/// An operation on a file.
 enum Kind: String, CaseIterable {
-    /// Its header is read.
+    /// Reads its header.
     case header
-    /// The image, or the first frame.
+    /// Decodes the image, or the first frame.
     case still
-    /// A thumbnail of 256 pixels, as the loader makes it.
+    /// Makes a thumbnail of 256 pixels, as the loader does.
     case thumbnail
-    /// The last frame, asked for first.
+    /// Decodes the last frame before all others.
     case lastFrame
     /// All frames in their order.
     case frames
@@ -37,16 +37,16 @@ struct Load {
     var pieceBytes = 16_384
 }
 
-/// What one kind of load of one file took.
+/// The cost of one kind of load of one file.
 struct Measurement {
     let kind: Kind
-    /// The processor's time, user and system.
+    /// Processor time, user and system.
     let seconds: Double
-    /// The bytes that the memory gate was told.
+    /// The bytes reported to the memory gate.
     let countedBytes: Int
     /// The bytes by which the process grew at most.
     let takenBytes: Int
-    /// What came of it: `decoded`, the error, or the signal that ended it.
+    /// The result: `decoded`, the error, or the signal that ended it.
     let outcome: String
 
     /// One line of a child's output.
@@ -264,7 +264,7 @@ func say(_ line: String) {
     line.withUTF8 { _ = write(1, $0.baseAddress, $0.count) }
 }
 
-/// What went wrong with the search itself.
+/// A failure of the search itself.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

@@ -102,7 +102,7 @@ enum PNGFiles: FileGenerator {
             self.chunk("IHDR", header.bytes)
             let frames = self.recipe["frames"]
             let declared = self.recipe["declaredFrames"] > 0 ? self.recipe["declaredFrames"] : frames
-            // The control chunk before the image's own, or after it, or no image of its own.
+            // The control chunk comes before the default image or after it, or the file has no default image.
             let isAnimated = frames > 0
             if isAnimated, self.recipe["order"] == 1 { self.frameControl(isFirst: true) }
             if isAnimated {

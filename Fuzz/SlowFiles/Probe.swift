@@ -3,7 +3,7 @@ import Glibc
 
 /// Measures files, each in a child process, so that one that ends the process or fills the memory is a result.
 struct Probe {
-    /// Where the file that a child reads is put.
+    /// The path of the file that a child reads.
     private let path: String
 
     init(folder: String, name: String) {
@@ -40,7 +40,7 @@ struct Probe {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addclose(&actions, ends[0])
-        // What a process says that traps is of no use here.
+        // The messages of a process that traps are not useful here.
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
@@ -58,9 +58,11 @@ struct Probe {
         return self.measurements(in: output, kinds, status: status, usage: usage)
     }
 
-    /// What the child says, until it ends or does nothing for two minutes.
+    /// Returns the child's output.
     ///
-    /// One that works on a busy machine may be silent for longer: how much it may work is its own limit.
+    /// Stops when the child ends, or does nothing for two minutes.
+    ///
+    /// A child may be silent for longer on a busy machine, because its limit is on processor time.
     private static func output(of descriptor: CInt, _ child: pid_t) -> String {
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -81,7 +83,7 @@ struct Probe {
         }
     }
 
-    /// The processor's time that a child has had, or 0 where that is not known.
+    /// Returns the processor time of a child, or 0 if it is unknown.
     private static func processorSeconds(of child: pid_t) -> Double {
         var clock = clockid_t()
         var time = timespec()

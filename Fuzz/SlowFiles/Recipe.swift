@@ -6,7 +6,7 @@ struct Gene {
     enum Scale {
         /// All values are alike near: sizes of a few, switches.
         case linear
-        /// What counts is the ratio: pixels, bytes, counts.
+        /// A scale by ratio, for pixels, bytes and counts.
         case logarithmic
     }
 
@@ -14,7 +14,7 @@ struct Gene {
     let range: ClosedRange<Int>
     let scale: Scale
 
-    /// The value where a recipe says nothing: 0, or the lowest there is.
+    /// The value for a recipe without this gene: 0, or the lowest allowed value.
     var rest: Int { self.range.contains(0) ? 0 : self.range.lowerBound }
 
     static func linear(_ name: String, _ range: ClosedRange<Int>) -> Gene {
@@ -107,7 +107,7 @@ struct Recipe {
         return child
     }
 
-    /// The values that are not those of rest, by name.
+    /// The values that differ from their defaults, by name.
     var description: String {
         self.genes.filter { self[$0.name] != $0.rest }.map { "\($0.name)=\(self[$0.name])" }
             .joined(separator: " ")

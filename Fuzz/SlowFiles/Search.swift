@@ -4,7 +4,7 @@ import TintypeTestSupport
 
 /// Changes recipes towards what costs most, for each kind of load and each measure by itself.
 struct Search {
-    /// What is made as large as it can be.
+    /// The quantity to maximise.
     enum Goal: CaseIterable {
         case seconds
         case secondsPerByte
@@ -111,7 +111,7 @@ struct Search {
         }
     }
 
-    /// What holds when the load is measured again, alone: other work on the machine is no finding.
+    /// Measures an excessive load again, alone, because other work on the machine is not a finding.
     private func confirmed(_ measurement: Measurement, _ bytes: [UInt8], _ load: Load) throws -> Measurement {
         guard Budget.excess(of: measurement) != nil, measurement.seconds < 1.5 * Budget.seconds else {
             return measurement

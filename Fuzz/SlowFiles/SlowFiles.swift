@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// Looks for small files that take much time or memory to load.
+/// Searches for small files that take much time or memory to load.
 ///
-///     SlowFiles hunt CODER SECONDS [SEED]          the search; exit code 1 where a file is over the budget
-///     SlowFiles write CODER FILE [NAME=VALUE ...]  one file of the recipe that is given
-///     SlowFiles check FILE...                      what each load of each file takes
+///     SlowFiles hunt CODER SECONDS [SEED]          the search; exit code 1 if a file exceeds the budget
+///     SlowFiles write CODER FILE [NAME=VALUE ...]  writes one file of a recipe
+///     SlowFiles check FILE...                      the cost of each load of each file
 ///     SlowFiles measure FILE 0|1 BYTES KIND...     one child's work
 @main
 enum SlowFiles {

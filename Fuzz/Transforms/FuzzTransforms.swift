@@ -3,9 +3,11 @@ import TintypeFuzzSupport
 import TintypeImage
 import TintypeTransforms
 
-/// Carries out a random pipeline, whose operations and parameters the bytes decide, on a small image of the same bytes.
+/// Runs a random pipeline on a small image.
 ///
-/// Whatever is asked for, a transform makes an image that lies as its footprint says, or throws.
+/// The bytes determine the image, the operations and their parameters.
+///
+/// Each transform must throw, or produce an image within its declared footprint.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     let data = start.map { Data(bytes: $0, count: count) } ?? Data()
@@ -42,7 +44,7 @@ private func run(_ pipeline: TransformPipeline, on image: Image) {
     guard let single, let whole = try? pipeline.transform(image) else { return }
     precondition(single.width == whole.width && single.height == whole.height, "together it has another size")
     checksum(whole.pixels)
-    // What comes of a trimmed image depends on its pixels.
+    // The result of trimming depends on the image's pixels.
     guard !pipeline.transforms.contains(where: { $0.transformer is Trim }) else { return }
     guard let footprint = try? pipeline.footprint(for: image.pixels.layout) else {
         preconditionFailure("it has no footprint")

@@ -1,4 +1,4 @@
-/// What a figure must reach, as the issue has it.
+/// The bar that a figure must reach, as the issue defines it.
 enum Bar: Sendable {
     /// Our own figure is at most this.
     case atMost(Double)

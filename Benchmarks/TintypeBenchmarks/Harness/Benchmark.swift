@@ -1,8 +1,8 @@
 /// Something that can be measured by name.
 struct Benchmark: Sendable {
-    /// What `--filter` looks at and what its rows are called.
+    /// The name, for `--filter` and for its rows.
     let name: String
-    /// What it measures, in one line for `--list`.
+    /// The summary, in one line, for `--list`.
     let summary: String
     /// Measures it.
     let run: @Sendable (Session) async throws -> [Row]

@@ -1,11 +1,11 @@
 import Foundation
 
-/// One job in a fresh process, so that its peak of memory is its own.
+/// Runs one job in a new process, so that its peak memory is measured alone.
 ///
-/// The child prints one line of JSON: `idle` (resident bytes before the job), `peak` (the
-/// most since), `width` and `height` of the result, and where it takes its own time, `seconds`.
+/// The child prints one line of JSON: `idle` (resident bytes before the job), `peak` (the maximum since then), `width`
+/// and `height` of the result, and `seconds` if the child measures its own time.
 enum ChildJob {
-    /// What a child prints.
+    /// The child's output.
     struct Answer: Codable, Sendable {
         let idle: Int
         let peak: Int
@@ -14,7 +14,7 @@ enum ChildJob {
         var seconds: Double?
     }
 
-    /// The result of a thumbnail of the large images, which are 12500x8000 or 12000x8000.
+    /// Checks the size of a thumbnail of the large images, which are 12500x8000 or 12000x8000.
     static func isThumbnail(height: Int) -> @Sendable (Answer) throws -> Void {
         { try Check.size($0.width, $0.height, is: (400, height)) }
     }

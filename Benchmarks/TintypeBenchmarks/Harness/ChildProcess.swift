@@ -12,7 +12,7 @@ struct ChildProcess: Sendable {
         let cpuSeconds: Double
     }
 
-    /// What becomes of its output.
+    /// The destination of its output.
     enum Output: Sendable {
         case pipe
         case discarded

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What is said beside the table, on standard error.
+/// Messages on standard error, in addition to the table.
 enum Console {
-    /// Says `text` on a line of its own.
+    /// Prints `text` on a separate line.
     static func note(_ text: String) {
         FileHandle.standardError.write(Data("  .. \(text)\n".utf8))
     }

@@ -47,7 +47,7 @@ struct Contest: Sendable {
         }
     }
 
-    /// A row for each peer, or one without a peer when there is none.
+    /// Returns a row for each peer, or a single row without a peer if no peer takes part.
     func rows(named name: String, _ metric: Metric, bars: (_ peer: String?) -> [Bar] = { _ in [] }) -> [Row] {
         let ours = self.sides.first { $0.name == Self.ours }
         let peers = self.sides.filter { $0.name != Self.ours }
@@ -100,7 +100,7 @@ struct Contest: Sendable {
 }
 
 extension Summary {
-    /// Sums up `samples`, or is `nil` when there are none.
+    /// Summarises `samples`, or returns `nil` if they are empty.
     fileprivate init?(ifAny samples: [Double]) {
         guard !samples.isEmpty else { return nil }
         self.init(samples)

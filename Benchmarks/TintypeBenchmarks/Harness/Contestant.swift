@@ -1,10 +1,10 @@
 /// One side of a comparison, ready to be measured.
 struct Contestant: Sendable {
-    /// What was chosen for it, for the reader of the figures.
+    /// Remarks on its configuration, for the reader of the figures.
     let note: String?
-    /// The fewest operations that make a sample.
+    /// The smallest number of operations in a sample.
     let smallestCount: Int
-    /// The most operations that make a sample.
+    /// The largest number of operations in a sample.
     let largestCount: Int
     /// Does the operation so many times and says what it took.
     ///

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Runs tasks on one thread of its own and counts how often they are queued.
+/// Runs tasks on its own thread, and counts how often it queues them.
 ///
-/// A task that prefers it is queued here each time that it comes back from a suspension or a
-/// hop, so a count that stands still proves that there was none.
+/// A task that prefers this executor is queued here each time that it resumes after a suspension or a hop. If the count
+/// does not change, no suspension or hop occurred.
 ///
-/// Sendable although unchecked: the state is touched under the condition's lock only.
+/// It is unchecked `Sendable`, because only code that holds the condition's lock accesses the state.
 final class CountingExecutor: TaskExecutor, @unchecked Sendable {
     private let condition = NSCondition()
     private var jobs: [UnownedJob] = []

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Where the harness reads and writes.
+/// The folders in which the harness reads and writes.
 struct Folders: Sendable {
     /// `Benchmarks/` of the checkout.
     let benchmarks: URL
-    /// What is kept between runs: figures and images that take long to make.
+    /// The folder for data that later runs reuse: figures, and images that take long to make.
     let results: URL
-    /// This run's own folder; removed at its end.
+    /// This run's own folder, which the harness removes at the end.
     let temporary: URL
 
     init() throws {
-        // The harness is run from its checkout; the file's own path says where that is.
+        // The harness runs from its checkout, and this file's path locates the checkout.
         let source = URL(fileURLWithPath: #filePath)
         self.benchmarks = source.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         self.results = self.benchmarks.appendingPathComponent("results")

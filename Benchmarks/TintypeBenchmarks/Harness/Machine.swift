@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the figures were taken.
+/// The machine that produced the figures.
 struct Machine: Sendable, Encodable {
     let processor: String
     let cores: Int

@@ -1,4 +1,4 @@
-/// What one sample of one side took.
+/// The cost of one sample of one side.
 struct Measurement: Sendable {
     /// Time on the clock, in seconds, for all operations of the sample.
     let wallSeconds: Double
@@ -6,12 +6,12 @@ struct Measurement: Sendable {
     let cpuSeconds: Double
     /// How often the operation was done.
     let operations: Int
-    /// Peak memory over the idle process, in bytes; `nil` where it was not looked at.
+    /// Peak memory above the idle process, in bytes, or `nil` if it was not measured.
     var peakBytes: Double?
 }
 
 extension Measurement {
-    /// Runs `body`, which does `operations` operations, and takes its times.
+    /// Runs `body`, which performs `operations` operations, and measures its times.
     ///
     /// The processor time is that of this whole process.
     nonisolated(nonsending) static func of(

@@ -1,8 +1,8 @@
 /// A figure that is read off measurements, and which way is better.
 struct Metric: Sendable {
-    /// What is looked at: `wall`, `cpu`, `peak`, ...
+    /// The measured quantity: `wall`, `cpu`, `peak`, ...
     let name: String
-    /// The unit in which it is given.
+    /// The unit of the figure.
     let unit: String
     /// Whether a smaller figure is the better one.
     let lowerIsBetter: Bool
@@ -23,12 +23,12 @@ struct Metric: Sendable {
         }
     }
 
-    /// Work done in a second, where one operation does `work` of `unit`.
+    /// Returns the work done per second, if one operation does `work` of `unit`.
     static func rate(_ work: Double, _ unit: String) -> Metric {
         Metric(name: "wall", unit: unit, lowerIsBetter: false) { work * Double($0.operations) / $0.wallSeconds }
     }
 
-    /// Work done in a second of processor time, where one operation does `work` of `unit`.
+    /// Returns the work done per second of processor time, if one operation does `work` of `unit`.
     static func cpuRate(_ work: Double, _ unit: String) -> Metric {
         Metric(name: "cpu", unit: unit, lowerIsBetter: false) { work * Double($0.operations) / $0.cpuSeconds }
     }

@@ -1,6 +1,6 @@
-/// An operation on a decoded image, against the peers that the Python worker has.
+/// An operation on a decoded image, compared with the peers in the Python worker.
 extension Contest {
-    /// A peer, and the job of the worker that is its side.
+    /// A peer, and the worker's job for it.
     struct Peer: Sendable {
         let name: String
         let job: String

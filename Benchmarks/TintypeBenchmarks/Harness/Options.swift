@@ -1,6 +1,6 @@
-/// What was asked for on the command line.
+/// The options on the command line.
 struct Options: Sendable {
-    /// A command line that can't be understood.
+    /// An invalid command line.
     struct Misuse: Error, CustomStringConvertible {
         let description: String
     }

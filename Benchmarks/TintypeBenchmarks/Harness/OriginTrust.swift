@@ -1,20 +1,20 @@
 import Foundation
 
-/// Makes every client trust the certificate of the harness' own origin.
+/// Makes every client trust the certificate of the harness's own origin.
 ///
-/// Foundation's sessions trust what the system trusts and nothing else on Linux. So the harness starts itself
-/// anew in a mount namespace of its own, in which the system's list of authorities has one more. Nothing
-/// outside sees it. That takes root; without it the sides that can't be told which authorities to trust are not measured.
+/// On Linux, Foundation's sessions trust only the system's authorities. So the harness restarts itself in a mount
+/// namespace of its own, where the system's list has one more authority. Other processes do not see it. This requires
+/// root. Without root, the harness does not measure sides that cannot be told which authorities to trust.
 enum OriginTrust {
     private static let variable = "TINTYPE_BENCHMARKS_CERTIFICATE"
     private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
 
-    /// The folder with `certificate.pem` and `key.pem`, once this is the second start.
+    /// The folder with `certificate.pem` and `key.pem`, after the restart.
     static var folder: URL? {
         ProcessInfo.processInfo.environment[self.variable].map { URL(fileURLWithPath: $0) }
     }
 
-    /// Starts the harness anew where that helps; returns where it does not.
+    /// Restarts the harness if that helps, and otherwise returns.
     static func enter() {
         guard getuid() == 0, self.folder == nil, let folder = try? self.makeFolder(),
             let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -8,13 +8,12 @@ struct Plan: Sendable {
     static let thorough = Plan(rounds: 21, sampleSeconds: 0.25)
     static let quick = Plan(rounds: 5, sampleSeconds: 0.05)
 
-    /// Ten times as many samples of 2 ms, for work of nanoseconds on one thread.
+    /// A plan with ten times as many samples, of 2 ms each, for single-threaded operations that take nanoseconds.
     ///
-    /// Such a sample mostly fits between two moments at which the scheduler gives the processor
-    /// to another process, so the median is that of an undisturbed thread even on a busy machine.
+    /// The scheduler seldom interrupts so short a sample, so the median is undisturbed even on a busy machine.
     var fine: Plan { Plan(rounds: self.rounds * 10, sampleSeconds: 0.002) }
 
-    /// The same with fewer rounds, for work that takes long.
+    /// Returns the same plan with fewer rounds, for long operations.
     func limited(to rounds: Int) -> Plan {
         Plan(rounds: min(self.rounds, rounds), sampleSeconds: self.sampleSeconds)
     }

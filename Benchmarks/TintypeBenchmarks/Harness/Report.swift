@@ -12,10 +12,10 @@ struct Report: Sendable, Encodable {
     let sampleSeconds: Double
     let isQuick: Bool
     let rows: [Row]
-    /// What was not run, and why.
+    /// The benchmarks that did not run, and the reasons.
     let skipped: [String: String]
 
-    /// Writes it as JSON, replacing what was there.
+    /// Writes it as JSON, replacing an existing file.
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

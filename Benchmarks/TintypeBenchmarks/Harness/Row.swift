@@ -1,10 +1,10 @@
 /// One line of the table: one figure of ours beside one peer's.
 struct Row: Sendable {
-    /// What came of it.
+    /// The result of the comparison.
     enum Verdict: String, Sendable, Encodable {
-        /// Every bar is reached.
+        /// The figure reaches every bar.
         case pass
-        /// At least one bar is missed.
+        /// The figure misses at least one bar.
         case short = "falls short"
         /// Nothing was asked of it.
         case open = "no bar"

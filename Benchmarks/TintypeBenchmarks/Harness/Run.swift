@@ -4,10 +4,10 @@ import Foundation
 struct Run: Sendable {
     private let machine = Machine.current()
     private var rows: [Row] = []
-    /// What could not be run, and why.
+    /// The benchmarks that could not run, and the reasons.
     private var skipped: [String: String] = [:]
 
-    /// Measures `benchmarks` one after the other and prints each row when it is known.
+    /// Measures `benchmarks` in order, and prints each row as soon as it is known.
     static func measure(_ benchmarks: [Benchmark], in session: Session) async -> Run {
         var run = Run()
         let table = Table()
@@ -31,7 +31,7 @@ struct Run: Sendable {
         return run
     }
 
-    /// What falls short and what was not measured, by name.
+    /// The rows that fall short and the benchmarks that were not measured, by name.
     var conclusion: String {
         let short = self.rows.filter { $0.verdict == .short }
         let passed = self.rows.count { $0.verdict == .pass }

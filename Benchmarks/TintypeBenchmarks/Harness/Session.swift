@@ -1,9 +1,9 @@
 import Foundation
 
-/// What the benchmarks of one run share: plan, folders, origin, Python peers.
+/// The shared parts of one run's benchmarks: plan, folders, origin, Python peers.
 ///
-/// Each part is made when the first row asks for it, once; a part that can't be made is
-/// remembered with the reason, so that every row that needs it says the same.
+/// The session creates each part once, when the first row needs it. If that fails, it remembers the reason, and every
+/// row that needs the part reports it.
 actor Session {
     nonisolated let plan: Plan
     nonisolated let folders: Folders

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What the system calls alone cost: a floor, not a rival.
+/// The cost of the system calls alone: a lower bound, not a rival.
 enum BareFiles {
-    /// Reads each file into a buffer of its own, as a user of a cache gets one.
+    /// Reads each file into a new buffer, as a cache does for its user.
     static func reads(_ session: Session) throws -> Contestant {
         let paths = try self.makeFiles("bare-reads", session)
         return Contestant(note: "open, read into a fresh buffer, close: no key, no checksum") { count in

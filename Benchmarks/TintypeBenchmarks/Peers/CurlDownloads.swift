@@ -1,9 +1,8 @@
 import Foundation
 
-/// The `curl` command: one process that gets a list of addresses.
+/// Runs the `curl` command: one process with a list of addresses.
 ///
-/// Its start, some 10 ms, is in the sample; bodies go to `/dev/null`, where the other sides
-/// keep them in memory.
+/// The sample includes its start, some 10 ms. Bodies go to `/dev/null`, while the other sides store them in memory.
 struct CurlDownloads: Sendable {
     private let target: Downloads.Target
     private let folder: URL

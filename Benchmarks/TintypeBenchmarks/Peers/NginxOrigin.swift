@@ -6,13 +6,13 @@ import FoundationNetworking
 
 /// A real web server over a temporary folder: every client meets the same one.
 struct NginxOrigin: Sendable {
-    /// Where it answers, ending in a slash.
+    /// The URL of the origin, ending in a slash.
     let base: String
-    /// Where it answers over TLS, with HTTP/2 and HTTP/1.1, ending in a slash.
+    /// The URL of the origin over TLS, with HTTP/2 and HTTP/1.1, ending in a slash.
     let tlsBase: String
-    /// The certificate that vouches for the one it shows: itself.
+    /// The origin's self-signed certificate, which is also its authority.
     let certificate: URL
-    /// What it serves.
+    /// The folder of files to serve.
     let root: URL
     private let process: ChildProcess
 

@@ -2,7 +2,9 @@ import Foundation
 
 /// The virtual environment that the Python peers live in.
 enum PythonEnvironment {
-    /// What is installed; pinned, so that two runs compare the same.
+    /// The packages to install.
+    ///
+    /// Their versions are pinned, so that all runs compare the same peers.
     private static let packages = [
         "pillow==13.0.0", "pyvips==3.2.0", "pyvips-binary==8.18.7", "numpy==2.4.6", "diskcache==5.6.3",
         "ssimulacra2==0.3.0",

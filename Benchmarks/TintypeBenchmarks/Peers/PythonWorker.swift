@@ -6,7 +6,9 @@ import TintypeConcurrency
 /// It holds the files in memory and takes its own times, so neither its start nor the pipe is
 /// measured.
 actor PythonWorker {
-    /// What the worker says of one piece of work; which fields are set depends on the work.
+    /// The worker's response to one job.
+    ///
+    /// The job determines which fields are set.
     struct Answer: Decodable, Sendable {
         var error: String?
         var wall: Double?
@@ -29,10 +31,10 @@ actor PythonWorker {
         var level: Int?
         /// How many frames there must be.
         var frames: Int?
-        /// What is done to the pixels, and whether they have alpha.
+        /// The operation on the pixels, and whether they have alpha.
         var operation: String?
         var hasAlpha: Bool?
-        /// Whether a resize weighs light.
+        /// Whether to resize in linear light.
         var linear: Bool?
     }
 

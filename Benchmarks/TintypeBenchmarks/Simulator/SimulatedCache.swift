@@ -9,7 +9,7 @@ protocol SimulatedCache {
 }
 
 extension SimulatedCache {
-    /// What a cache of this kind and capacity makes of a trace.
+    /// Replays a trace with a cache of this kind and of a capacity, and returns the hit ratio.
     static func replay(_ trace: CacheTrace, capacity: Int) -> HitRatio {
         var cache = Self(capacity: capacity)
         var ratio = HitRatio()

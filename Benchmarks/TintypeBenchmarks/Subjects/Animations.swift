@@ -5,7 +5,7 @@ enum Animations {
     /// One GIF and what is in it.
     struct Job: Sendable {
         let name: String
-        /// Where the corpus has it, or `nil` for the one that the harness makes.
+        /// The file's path in the corpus, or `nil` for the generated file.
         let file: String?
         let width: Int
         let height: Int

@@ -1,7 +1,8 @@
 import Foundation
 
-/// Small files that declare huge images, or grow when they are unpacked: each is met in a
-/// fresh process, from its path to the error.
+/// Small files that declare huge images or expand when they are decompressed.
+///
+/// A new process opens each file and runs until the error.
 enum Bombs {
     private static let files = [
         "16383x16383.png", "decompression_bomb.gif", "issue-101-infinite-empty-loop.gif", "max_size.jpg",

@@ -41,11 +41,11 @@ struct Closeness {
         return rows
     }
 
-    /// What one side's thumbnail is worth.
+    /// The quality of one side's thumbnail.
     private struct Result {
-        /// SSIM; `nil` where nothing was made.
+        /// SSIM, or `nil` if there is no thumbnail.
         var similarity: Summary?
-        /// SSIMULACRA2; `nil` where nothing was made or the measure is not installed.
+        /// SSIMULACRA2, or `nil` if there is no thumbnail or the measure is not installed.
         var score: Summary?
         var note: String
     }

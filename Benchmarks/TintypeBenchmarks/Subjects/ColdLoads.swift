@@ -1,8 +1,8 @@
 import Foundation
 
-/// Images that nothing is cached of, from nginx through the loader, 64 at once.
+/// Loads of uncached images from nginx through the loader, 64 at once.
 enum ColdLoads {
-    /// An image that the origin serves, under as many addresses as are asked for.
+    /// An image that the origin serves, under as many addresses as necessary.
     struct Target: Sendable {
         let address: String
         let byteCount: Int

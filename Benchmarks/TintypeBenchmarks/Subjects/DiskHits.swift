@@ -35,7 +35,7 @@ enum DiskHits {
         },
     ]
 
-    /// What reading costs without any cache around it: a floor, not a rival.
+    /// Measures reading without any cache: a lower bound, not a rival.
     static func plainRead(_ path: String) -> Contestant {
         Contestant(note: "a plain read of the file: no key, no checksum, no metadata") { count in
             let url = URL(fileURLWithPath: path)

@@ -2,12 +2,12 @@ import Foundation
 
 /// Requests per second over loopback, from one nginx that all clients meet.
 enum Downloads {
-    /// What one row measures.
+    /// The parameters of one row.
     struct Load: Sendable {
         let bodyName: String
         let bodySize: Int
         let concurrency: Int
-        /// Whether HTTP/2 over TLS is spoken.
+        /// Whether the transfers use HTTP/2 over TLS.
         var isSecure = false
 
         var name: String { "download-\(self.isSecure ? "h2-" : "")\(self.bodyName)-\(self.concurrency)" }

@@ -1,11 +1,13 @@
 import Foundation
 
-/// Peak memory of one image of about 100 megapixels, loaded as a thumbnail of 400 pixels or
-/// scaled down to the usual limit.
+/// Measures peak memory for one image of about 100 megapixels, loaded as a thumbnail of 400 pixels or scaled down to
+/// the usual limit.
 enum LargeImages {
     private static let name = "large-jpeg-peak"
     private static let pngName = "large-png-peak"
-    /// The peer in whose row the bar stands; it is not set against a peer.
+    /// The peer whose row shows the bar.
+    ///
+    /// The bar is not relative to a peer.
     private static let rival = "pyvips"
 
     static let benchmarks = [

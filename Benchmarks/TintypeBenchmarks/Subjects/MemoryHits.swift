@@ -1,9 +1,11 @@
 import CTintypeAllocationCounter
 import Tintype
 
-/// Looking up an image that is in memory.
+/// Look-ups of an image that is in memory.
 enum MemoryHits {
-    /// How many images lie in each cache; each sample asks for one of them again and again.
+    /// The number of images in each cache.
+    ///
+    /// Each sample looks up one of them repeatedly.
     static let entryCount = 100
 
     static let benchmarks = [
@@ -99,7 +101,9 @@ enum MemoryHits {
         },
     ]
 
-    /// 8 tasks beside one, each over images of its own: an image's reference count has one cache line.
+    /// Compares 8 tasks with one task.
+    ///
+    /// Each task uses its own images, because an image's reference count has a single cache line.
     private static func scaling(_ session: Session) async throws -> [Row] {
         let name = "memory-hit-8-tasks"
         var contest = Contest()

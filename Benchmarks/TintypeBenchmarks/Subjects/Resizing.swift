@@ -7,6 +7,8 @@ enum Resizing {
         let side: Int
         let isLinear: Bool
 
+        /// The size of the result.
+        ///
         /// The image is 4,000 by 3,000.
         var result: (width: Int, height: Int) { (self.side, self.side * 3 / 4) }
 

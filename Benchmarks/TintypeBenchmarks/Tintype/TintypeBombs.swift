@@ -4,7 +4,9 @@ import TintypeImage
 
 /// Tintype's side of bombs: the decoder with its default limits, in a child process.
 enum TintypeBombs {
-    /// The one file with a good image, of one pixel, beside what grows: it may be decoded.
+    /// The file that contains a valid image of one pixel besides data that expands.
+    ///
+    /// The decoder may decode it.
     private static let harmless = "png_decompression_dos.png"
 
     /// Meets the file at `path`.

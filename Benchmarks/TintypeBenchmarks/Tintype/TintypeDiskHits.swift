@@ -1,10 +1,9 @@
 import Foundation
 import Tintype
 
-/// Tintype's side of disk hits: a loader whose disk tier has the image, asked without the
-/// memory tier.
+/// Tintype's side of disk hits: requests bypass the memory tier of a loader whose disk tier has the image.
 enum TintypeDiskHits {
-    /// The encoded bytes of the file at `path`, which was loaded over HTTP before.
+    /// Returns the encoded bytes of the file at `path`, after a load over HTTP.
     static func bytes(of path: String, _ session: Session) async throws -> Contestant {
         let (loader, request) = try await self.warmed(path, session)
         let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
@@ -18,7 +17,7 @@ enum TintypeDiskHits {
         }
     }
 
-    /// The decoded image of the file at `path`.
+    /// Returns the decoded image of the file at `path`.
     static func image(of path: String, _ session: Session) async throws -> Contestant {
         let (loader, request) = try await self.warmed(path, session)
         return Contestant { count in
@@ -31,7 +30,7 @@ enum TintypeDiskHits {
         }
     }
 
-    /// The image of the file at `path` as a JPEG that the disk tier has.
+    /// Returns the image of the file at `path` as a JPEG from the disk tier.
     static func encoded(of path: String, _ session: Session) async throws -> Contestant {
         let (loader, request, size) = try await self.encoded(path, session)
         return Contestant { count in

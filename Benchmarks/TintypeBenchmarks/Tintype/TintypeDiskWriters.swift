@@ -74,7 +74,7 @@ enum TintypeDiskWriters {
         await cache.shutdown()
     }
 
-    /// What all files of the folder take, those that are being written and the catalogue among them.
+    /// Returns the total size of all files in the folder, including unfinished files and the catalogue.
     private static func measure(_ folder: String) -> (size: Int, blocks: Int) {
         var (size, blocks) = (0, 0)
         for name in (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? [] {

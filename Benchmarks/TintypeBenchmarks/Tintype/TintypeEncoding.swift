@@ -4,7 +4,7 @@ import TintypeImage
 
 /// Tintype's side of encoding: the coder of the registry, on one decode lane.
 enum TintypeEncoding {
-    /// Encodes the image in the file at `path`, which is decoded once, before.
+    /// Encodes the image in the file at `path`, which is decoded once beforehand.
     static func contestant(_ job: Encoding.Job, _ path: String) throws -> Contestant {
         let image = try self.image(path)
         let format = self.format(job)

@@ -1,13 +1,12 @@
 import Foundation
 import Tintype
 
-/// Hits in a loader's memory, of images whose responses say that they are fresh.
+/// Hits in a loader's memory for images with fresh responses.
 enum TintypeFreshHits {
     /// The width of the images.
     private static let side = 32
 
-    /// Asks for one of the images again and again: under a policy that looks at its freshness, or one that
-    /// does not.
+    /// Requests one of the images repeatedly, under a policy that checks its freshness or one that does not.
     static func contestant(_ policy: CachePolicy) async throws -> Contestant {
         var configuration = LoaderActor.Configuration()
         configuration.disk = nil

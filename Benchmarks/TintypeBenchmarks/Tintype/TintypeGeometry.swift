@@ -5,7 +5,7 @@ import TintypeTransforms
 
 /// Tintype's side of moving pixels: the transformer, on one decode lane.
 enum TintypeGeometry {
-    /// Transforms the image in the file at `path`, which is decoded once, before.
+    /// Transforms the image in the file at `path`, which is decoded once beforehand.
     static func contestant(_ job: Geometry.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let decoded = try ImageDecoder(data, registry: CoderRegistry()).decode()
@@ -21,7 +21,7 @@ enum TintypeGeometry {
         }
     }
 
-    /// The image with alpha that grows from nothing at the top to all at the bottom.
+    /// Returns the image with alpha that increases from clear at the top to opaque at the bottom.
     private static func withAlpha(_ image: Image) throws -> Image {
         let layout = try PixelLayout(format: .rgba8, width: image.width, height: image.height)
         let (from, to) = (image.pixels.layout.planes[0], layout.planes[0])

@@ -52,7 +52,7 @@ enum TintypeLargeImage {
         try await self.measure(address, thumbnail: .fit(width: 1_000, height: 1_000)) { _, _ in }
     }
 
-    /// The child's job: the image at `address`, scaled down to the usual limit.
+    /// Performs the child's job: loads the image at `address`, scaled down to the usual limit.
     static func scaleDown(_ address: String) async throws {
         try await self.measure(address, scaleDownLimit: ImageRequest.defaultScaleDownLimit) { _, _ in }
     }

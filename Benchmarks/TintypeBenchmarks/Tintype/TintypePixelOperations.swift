@@ -5,7 +5,7 @@ import TintypeTransforms
 
 /// Tintype's side of filters, adjustments and compositing: the transformer, on one decode lane.
 enum TintypePixelOperations {
-    /// Transforms the image in the file at `path`, which is decoded once, before.
+    /// Transforms the image in the file at `path`, which is decoded once beforehand.
     static func contestant(_ job: PixelOperations.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let decoded = try ImageDecoder(data, registry: CoderRegistry()).decode()
@@ -22,12 +22,14 @@ enum TintypePixelOperations {
         }
     }
 
-    /// What is drawn on an image: itself, from clear on the left to opaque on the right.
+    /// Returns the overlay for an image: the image itself, from clear on the left to opaque on the right.
     static func drawn(on image: Image) throws -> Image {
         try self.fading(image) { column, _ in column }
     }
 
-    /// An image with alpha that grows from 0 to 1 with what `share` makes of the shares of the width and the height.
+    /// Returns an image with alpha from 0 to 1.
+    ///
+    /// `share` computes alpha from the column's and the row's share of the size.
     private static func fading(
         _ image: Image,
         _ share: (_ column: Double, _ row: Double) -> Double

@@ -5,7 +5,7 @@ import TintypeTransforms
 
 /// Tintype's side of resizing: pixels in memory, on one decode lane.
 enum TintypeResizing {
-    /// Resizes the image in the file at `path`, which is decoded once, before.
+    /// Resizes the image in the file at `path`, which is decoded once beforehand.
     static func contestant(_ job: Resizing.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let image = try ImageDecoder(data, registry: CoderRegistry()).decode()

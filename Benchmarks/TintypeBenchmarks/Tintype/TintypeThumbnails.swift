@@ -3,8 +3,8 @@ import Tintype
 
 /// Tintype's side of thumbnails: a loader without caches, and the encoder, on one decode lane.
 ///
-/// The image comes by its `file:` URL, so each sample also reads the file, which is in the
-/// system's page cache; the peers have the bytes in memory.
+/// The loader reads the image from its `file:` URL, so each sample also reads the file from the system's page cache.
+/// The peers have the bytes in memory.
 enum TintypeThumbnails {
     /// Makes the thumbnail of the file at `path`.
     static func contestant(_ job: Thumbnails.Job, _ path: String) -> Contestant {

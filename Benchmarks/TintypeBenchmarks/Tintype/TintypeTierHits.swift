@@ -1,12 +1,12 @@
 import Tintype
 import TintypeCaching
 
-/// Tintype's memory tier alone: several tasks that look up images at once.
+/// Tintype's memory tier alone: several tasks look up images at the same time.
 enum TintypeTierHits {
     /// The width of the images.
     private static let side = 32
 
-    /// `taskCount` tasks at once, each over keys of its own, round and round.
+    /// Runs `taskCount` tasks at once. Each one looks up its own keys in turn.
     static func contestant(taskCount: Int) throws -> Contestant {
         let cache = MemoryCache()
         let keys = (0..<MemoryHits.entryCount).map { CacheKey("http://127.0.0.1:8080/photographs/image-\($0).jpg") }
