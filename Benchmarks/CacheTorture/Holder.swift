@@ -19,8 +19,9 @@ struct Holder {
         raise(SIGSTOP)
     }
 
-    /// Starts a process, which locks `folder` and is then stopped. Returns `nil` if another process has the lock, or
-    /// the lock's file does not exist.
+    /// Starts a process, which locks `folder` and is then stopped.
+    ///
+    /// Returns `nil` if another process has the lock, or the lock's file does not exist.
     static func start(_ folder: String) throws -> StoppedProcess? {
         let descriptor = open(folder + "/lock", O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

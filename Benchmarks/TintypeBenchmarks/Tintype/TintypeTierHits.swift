@@ -6,7 +6,9 @@ enum TintypeTierHits {
     /// The width of the images.
     private static let side = 32
 
-    /// Runs `taskCount` tasks at once. Each one looks up its own keys in turn.
+    /// Runs `taskCount` tasks at once.
+    ///
+    /// Each one looks up its own keys in turn.
     static func contestant(taskCount: Int) throws -> Contestant {
         let cache = MemoryCache()
         let keys = (0..<MemoryHits.entryCount).map { CacheKey("http://127.0.0.1:8080/photographs/image-\($0).jpg") }
