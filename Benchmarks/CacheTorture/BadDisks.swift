@@ -3,7 +3,7 @@ import Glibc
 import TintypeCaching
 import TintypeTestSupport
 
-/// A full disk and a read-only one: what is there stays readable, and nothing ends the process.
+/// Checks that files stay readable on a full disk and on a read-only one, and that the process survives.
 struct BadDisks {
     let folder: TemporaryDirectory
     let seed: UInt64

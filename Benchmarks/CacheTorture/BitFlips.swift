@@ -47,7 +47,7 @@ struct BitFlips {
                 throw Failure("round \(round), after a bit at \(place): \(error)")
             }
             await first.shutdown()
-            // The header and a few slots are most of what is looked at.
+            // Most reads are of the header and a few slots.
             place = Int(generator.next() >> 1) % (round % 2 == 0 ? 1_024 : 4_096)
             try self.flip(self.folder + "/catalogue", at: place, &generator)
             let second = Bodies.cache(in: self.folder)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeTestSupport
 
-/// The keys that are stored, and bodies of which each byte can be checked.
+/// The keys to store, and bodies with a checkable value for each byte.
 enum Bodies {
     static let keys = (0..<200).map { CacheKey("https://example.org/image-\($0).jpg") }
     /// Less than the bodies of all keys, so that some must go.
@@ -29,7 +29,9 @@ enum Bodies {
         DiskCache(DiskCache.Configuration(directory: URL(filePath: folder), sizeLimit: self.sizeLimit))
     }
 
-    /// Reads every key; throws at the first wrong byte, and says how many were found.
+    /// Reads every key, and returns the number of bodies found.
+    ///
+    /// Throws at the first wrong byte.
     static func checkAll(_ cache: DiskCache, keys numbers: Range<Int> = 0..<200) async throws -> Int {
         var found = 0
         for number in numbers {

@@ -2,11 +2,11 @@ import FoundationEssentials
 import Glibc
 import TintypeTestSupport
 
-/// Kills and stops processes that use a cache folder, puts files of others in it, flips bits, cuts its catalogue, fills
-/// its disk, and looks what is left.
+/// Kills and stops processes that use a cache folder, puts foreign files into it, flips bits, truncates its catalogue,
+/// fills its disk, and checks the remains.
 ///
-///     CacheTorture [ROUNDS [SEED]]     all of it; default 500 rounds
-///     CacheTorture worker FOLDER SEED  what is killed
+///     CacheTorture [ROUNDS [SEED]]     runs all checks; default 500 rounds
+///     CacheTorture worker FOLDER SEED  runs a process to kill
 ///     CacheTorture holder FOLDER       takes the folder's lock, and stops itself
 @main
 enum CacheTorture {

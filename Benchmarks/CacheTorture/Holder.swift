@@ -2,7 +2,9 @@ import FoundationEssentials
 import Glibc
 import TintypeTestSupport
 
-/// Takes the lock of a cache folder and stops, as a process in a debugger does; ends when it goes on.
+/// Takes the lock of a cache folder and stops, like a process in a debugger.
+///
+/// Ends when it continues.
 struct Holder {
     let folder: String
 

@@ -47,7 +47,7 @@ struct KillRounds {
     private func check() async throws -> Int {
         let cache = Bodies.cache(in: self.folder)
         let found = try await Bodies.checkAll(cache)
-        // Waits for what the opening cleans.
+        // Waits for the cleaning after opening.
         _ = await cache.removeExpired()
         let statistics = await cache.statistics()
         await cache.shutdown()

@@ -3,8 +3,7 @@ import Glibc
 import TintypeCaching
 import TintypeTestSupport
 
-/// Processes that are stopped at random moments, some of them while they have the lock, and one that uses the folder
-/// beside them.
+/// Stops processes at random moments, some of them while they hold the lock, while another process uses the folder.
 struct StoppedWorkers {
     let folder: String
     let seed: UInt64
@@ -43,7 +42,7 @@ struct StoppedWorkers {
             "stopped \(rounds) processes, \(kept) of them with the lock: \(found) entries read whole, \(refused) stores refused"
     }
 
-    /// Opens the folder when none has the lock, as the next process does.
+    /// Opens the folder when no process holds the lock, as the next process would.
     private func warm() async throws -> DiskStatistics {
         let cache = Bodies.cache(in: self.folder)
         try await cache.store(Bodies.make(0, version: 1), metadata: EntryMetadata(), for: Bodies.keys[0])

@@ -2,7 +2,9 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeTestSupport
 
-/// Stores, reads and removes in four tasks until it is killed; ends by itself when a read is wrong.
+/// Stores, reads and removes in four tasks until it is killed.
+///
+/// Ends by itself if a read returns wrong bytes.
 struct Worker {
     let folder: String
     let seed: UInt64

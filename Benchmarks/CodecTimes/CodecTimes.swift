@@ -68,7 +68,9 @@ import TintypeTestSupport
 
     private struct NoAnimation: Error {}
 
-    /// Prints the shortest processor time of several runs of `body`, the first of which does not count unless it is long.
+    /// Prints the shortest processor time of several runs of `body`.
+    ///
+    /// The first run counts only if it is long.
     @discardableResult
     private static func time<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Result {
         let begin = Self.processorTime()
@@ -120,7 +122,7 @@ import TintypeTestSupport
         return UInt8(max(0, min(255, 128 + 55 * wave + Double(grain % 9))))
     }
 
-    /// Squares of a few colours, of which one moves.
+    /// Returns a sample of a drawing of squares in a few colours, one of which moves.
     private static func drawing(_ column: Int, _ row: Int, _ channel: Int, _ frame: Int) -> UInt8 {
         let isMoving = (frame * 4..<frame * 4 + 40).contains(column) && (60..<100).contains(row)
         let square = isMoving ? 77 : column / 16 * 5 + row / 16 * 3

@@ -21,7 +21,7 @@ enum CommandTorture {
 
 /// All runs.
 struct Sweep {
-    /// A limit, and what sets it in front of `exec "$@"`.
+    /// A limit, and the shell command that sets it before `exec "$@"`.
     struct Limit {
         let kind: String
         let value: Int
@@ -73,7 +73,7 @@ struct Sweep {
             Limit(kind: "memory", value: $0, prelude: "ulimit -v \($0)")
         }
         if geteuid() == 0, access("/usr/bin/setpriv", X_OK) == 0 {
-            // Root may start any number of threads: these run as users that do nothing else.
+            // Root may start any number of threads, so these runs use otherwise idle users.
             limits += (1...40).map { count in
                 let user = 700_000_000 + Int(getpid()) * 100 + count
                 let become = "setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(count)"
@@ -121,7 +121,7 @@ struct Sweep {
     private func outcome(of subject: [String], under limit: Limit) throws -> Outcome {
         let errors = self.folder.path(of: "errors")
         let script = "cd \"$0\" && exec </dev/null >/dev/null 2>errors && \(limit.prelude) && exec \"$@\""
-        // libwebp takes a minute for 100 megapixels in its mode of little memory, on a busy machine several.
+        // In its low-memory mode, libwebp takes a minute for 100 megapixels, and several minutes on a busy machine.
         let seconds = limit.kind == "encodes" ? "600" : "60"
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/timeout")
@@ -140,7 +140,7 @@ struct Sweep {
         switch process.terminationStatus {
         case 0: return lines.count <= 1 ? .good : .bad("exit 0 and \(lines.count) lines: \(text)")
         case 1:
-            // The list has one address that does not exist, which is told of as well.
+            // One address in the list does not exist, and the command reports it too.
             let most = subject[0] == "prefetch" ? 2 : 1
             let isTold = (1...most).contains(lines.count) && lines.allSatisfy { $0.hasPrefix("tintype: ") }
             return isTold ? .told : .bad("exit 1 and \(lines.count) lines: \(text)")
@@ -151,7 +151,7 @@ struct Sweep {
     }
 }
 
-/// Why a check can't be made.
+/// The reason why a check cannot run.
 struct TortureError: Error, CustomStringConvertible {
     let description: String
 

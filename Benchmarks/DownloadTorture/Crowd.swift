@@ -4,8 +4,8 @@ import TintypeTestSupport
 
 /// Ten thousand transfers at once from an origin that drips.
 ///
-/// Memory is counted per transfer while all of them run, against what libcurl takes alone for as many transfers
-/// with its default settings: the difference is our own.
+/// Measures the memory per transfer while all of them run, and subtracts the memory of libcurl alone for as many
+/// transfers with its default settings.
 struct Crowd {
     private static let count = 10_000
     /// So many bytes, each second a few: all transfers overlap.

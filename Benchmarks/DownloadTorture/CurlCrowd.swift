@@ -4,7 +4,7 @@ import TintypeTestSupport
 
 /// As many transfers of libcurl alone, with its default settings, on one thread.
 enum CurlCrowd {
-    /// The bytes that each transfer takes.
+    /// The memory per transfer.
     struct Answer {
         let residentBytes: Int
         let heapBytes: Int

@@ -1,4 +1,4 @@
-/// Why a check can't be made.
+/// The reason why a check cannot run.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

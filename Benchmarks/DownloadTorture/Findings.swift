@@ -2,7 +2,7 @@
 struct Findings {
     private(set) var haveHeld = true
 
-    /// Prints a line, which says so if it is about a bar that was missed.
+    /// Prints a line, and marks it if a bar was missed.
     mutating func line(_ text: String, _ holds: Bool = true) {
         print("\(text)\(holds ? "" : "   SHORT")")
         self.haveHeld = self.haveHeld && holds

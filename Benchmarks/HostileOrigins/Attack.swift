@@ -3,7 +3,7 @@ import Synchronization
 import Tintype
 import TintypeTestSupport
 
-/// Calm and attack in turns, and what must hold in both.
+/// A run that alternates calm and attack, and checks the requirements for both.
 struct Attack {
     private static let calm = Duration.seconds(10)
     private static let storm = Duration.seconds(30)
@@ -36,7 +36,7 @@ struct Attack {
         return self.report(ledger, resources)
     }
 
-    /// The defaults, but for what a run of its own needs: they are what is attacked.
+    /// Returns the default configuration, which is the target of the attack, with the changes that the run requires.
     private func configuration(_ origin: HostileOrigin, _ folder: TemporaryDirectory) -> LoaderActor.Configuration {
         var configuration = LoaderActor.Configuration()
         // Full early, so that growth is growth.

@@ -2,7 +2,7 @@ import Foundation
 import Tintype
 import TintypeTestSupport
 
-/// Loads of photographs from an ordinary origin, so many a second, whatever becomes of those before.
+/// Loads of photographs from an ordinary origin at a fixed rate, independent of earlier loads.
 struct HealthyTraffic: Sendable {
     private struct Photograph: Sendable {
         let path: String
@@ -17,7 +17,7 @@ struct HealthyTraffic: Sendable {
     private let photographs: [Photograph]
     private let loader: LoaderActor
 
-    /// Makes photographs for the origin, and learns what each must look like.
+    /// Makes photographs for the origin, and records the expected result of each.
     init(loader: LoaderActor) async throws {
         // A loader of its own, so that the one under attack starts cold.
         var configuration = LoaderActor.Configuration()
@@ -39,7 +39,7 @@ struct HealthyTraffic: Sendable {
         self.loader = loader
     }
 
-    /// Goes on until it is cancelled, and writes each load down under what `phase` is when it starts.
+    /// Runs until it is cancelled, and records each load under the phase at its start.
     func run(_ ledger: Ledger, phase: @escaping @Sendable () -> Phase) async {
         await withDiscardingTaskGroup { group in
             let clock = ContinuousClock()

@@ -1,9 +1,9 @@
 import Foundation
 import TintypeTestSupport
 
-/// The hostile origin: `origin.py` in a process of its own, at the lowest priority.
+/// The hostile origin: `origin.py` in a separate process, at the lowest priority.
 ///
-/// In earnest it is another machine. Here it shares processors with what it attacks.
+/// A real attacker is another machine. Here it shares processors with the loader.
 final class HostileOrigin: Sendable {
     /// The origin's behaviour under one path.
     struct Behaviour: Sendable, Decodable {

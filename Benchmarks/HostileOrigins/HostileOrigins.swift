@@ -25,7 +25,7 @@ enum HostileOrigins {
         }
     }
 
-    /// Prints a line at once: a long run is looked at while it goes on.
+    /// Prints a line at once, so that a long run can be watched.
     static func say(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }

@@ -3,7 +3,7 @@ import Synchronization
 import Tintype
 import TintypeTestSupport
 
-/// Loads of what the hostile origin does.
+/// Loads of the hostile origin's behaviours.
 final class HostileTraffic: Sendable {
     /// How one load ended.
     struct Ending: Sendable {
@@ -11,11 +11,11 @@ final class HostileTraffic: Sendable {
         let duration: Duration
     }
 
-    /// Between the starts of two loads of one behaviour, in the mean; chance keeps them from coming all at once.
+    /// The mean interval between two loads of one behaviour, randomised so that they do not all start at once.
     private static let interval = Duration.seconds(4)
     /// The same for each of the many behaviours of the table.
     private static let tableInterval = Duration.seconds(30)
-    /// Between a load and its honest neighbour: by then what comes behind an answer has come.
+    /// The pause between a load and its honest neighbour, so that bytes after the response arrive before it.
     private static let pause = Duration.milliseconds(400)
 
     private let origin: HostileOrigin
@@ -34,9 +34,9 @@ final class HostileTraffic: Sendable {
 
     var behaviourCount: Int { self.behaviours.count }
 
-    /// Meets each behaviour once, all at the same time, and lets each end by itself; the slowest come first.
+    /// Loads each behaviour once, all at the same time, and returns how each ended, the slowest first.
     ///
-    /// One that goes on for longer than `patience` is cancelled, and a fault.
+    /// A load that takes longer than `patience` is cancelled, and counts as a fault.
     func meetAll(_ ledger: Ledger, patience: Duration) async -> [(name: String, ending: Ending)] {
         let meetings = Task {
             await withTaskGroup(of: (HostileOrigin.Behaviour, Ending?).self) { group in
@@ -67,7 +67,7 @@ final class HostileTraffic: Sendable {
         return await meetings.value
     }
 
-    /// Loads every behaviour again and again, each beside the others, until it is cancelled.
+    /// Loads every behaviour repeatedly and in parallel, until it is cancelled.
     func run(_ ledger: Ledger) async {
         await withDiscardingTaskGroup { group in
             for behaviour in self.behaviours {

@@ -41,7 +41,7 @@ final class Ledger: Sendable {
         self.state.withLock { $0.hostileLoads += 1 }
     }
 
-    /// An honest answer asked for at a hostile origin.
+    /// Records an honest request to a hostile origin.
     func addHonest(wasServed: Bool) {
         self.state.withLock { state in
             if wasServed { state.honestImages += 1 } else { state.honestErrors += 1 }

@@ -24,7 +24,7 @@ struct Holdings {
         )
     }
 
-    /// Whether the process holds no more than this by now, or soon; prints both.
+    /// Returns whether the process's resources return to these figures soon, and prints both.
     func areBack() async -> Bool {
         var after = self
         await until(within: .seconds(20)) {

@@ -79,7 +79,7 @@ final class Ledger: LoadObserver {
         }
     }
 
-    /// Holds the round to it that nothing keeps `object` after it.
+    /// Requires that `object` is released after the round.
     func watch(_ object: any AnyObject & Sendable, _ name: String) {
         self.state.withLock { state in
             if state.watched.count < Self.watchLimit { state.watched.append(Watched(object: object, name: name)) }
@@ -96,7 +96,7 @@ final class Ledger: LoadObserver {
         }
     }
 
-    /// Holds the loader's counts against what was told.
+    /// Compares the loader's counts with the reported events.
     func check(_ statistics: LoaderStatistics) {
         let (running, begun) = self.state.withLock { ($0.running, $0.begun) }
         for (id, product) in running { self.add(fault: "load \(id) of \(product) never ended") }

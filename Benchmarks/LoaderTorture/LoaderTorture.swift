@@ -53,14 +53,14 @@ enum LoaderTorture {
         exit(hasPassed ? 0 : 1)
     }
 
-    /// Prints a line at once: a long run is looked at while it goes on.
+    /// Prints a line at once, so that a long run can be watched.
     static func say(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 
     private static func round(_ images: Images, seconds: Double, seed: UInt64) async throws -> Bool {
         let ledger = try await Round(images, seed: seed).run(seconds: seconds)
-        // Lanes let go of what they had on threads of their own.
+        // Lanes release their objects on their own threads.
         await until(within: .seconds(20)) { ledger.remains.isEmpty }
         for fault in ledger.faults + ledger.remains { Self.say("  wrong: \(fault)") }
         return ledger.faults.isEmpty && ledger.remains.isEmpty

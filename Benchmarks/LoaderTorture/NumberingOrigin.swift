@@ -99,7 +99,7 @@ final class NumberingOrigin: ImageFetching {
         return DownloadResponse(body: body, url: request.url, status: 200, headers: headers)
     }
 
-    /// Draws what a request is answered; the time of the answer is now.
+    /// Draws the response to a request, with the present as its time.
     private static func settle(_ request: DownloadRequest, _ state: inout State) -> (Int, HeaderFields, yields: Int) {
         let url = request.url.absoluteString
         state.requestCount += 1

@@ -36,7 +36,7 @@ struct OrderStorm {
         ["X-User": "7", "Accept-Language": "de"],
     ]
 
-    /// The numbers that reloads had given, by the names of requests.
+    /// The numbers that reloads have returned, by the names of requests.
     fileprivate struct State {
         var floors: [String: Int] = [:]
         var report = Report()
@@ -53,7 +53,9 @@ struct OrderStorm {
         let locked = Locked(State())
     }
 
-    /// Prepares a storm; the seed chooses the loader's policy and the sizes of its caches, too.
+    /// Prepares a storm.
+    ///
+    /// The seed also determines the loader's policy and the sizes of its caches.
     init(seed: UInt64) throws {
         self.seed = seed
         self.folder = try TemporaryDirectory()
@@ -84,7 +86,9 @@ struct OrderStorm {
         self.loader = LoaderActor(configuration: configuration)
     }
 
-    /// Runs until `isOver` says so, asked before each call with the number of calls so far.
+    /// Runs until `isOver` returns true.
+    ///
+    /// The storm calls it before each call, with the number of calls so far.
     func run(until isOver: @escaping @Sendable (_ callCount: Int) -> Bool) async -> Report {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<Self.taskCount {
@@ -199,7 +203,7 @@ struct OrderStorm {
 
     // MARK: Results
 
-    /// The result of a call: digests of bodies, or colours if nothing else is known.
+    /// The result of a call: digests of bodies, or only colours.
     private struct Found: Sendable {
         var bodies: [UInt64?] = []
         var colours: [Int] = []
@@ -250,7 +254,7 @@ struct OrderStorm {
         if let data = response.data { found.bodies.append(BodyDigest.value(of: data)) }
     }
 
-    /// Compares what a load found with what reloads had given before it began.
+    /// Compares the result of a load with the results of reloads that ended before it began.
     private func judge(
         _ found: Found,
         _ call: Call,
@@ -321,9 +325,9 @@ struct OrderStorm {
 }
 
 extension OrderStorm {
-    /// Runs storms of two seconds with one seed after the other for so long; prints what they came to.
+    /// Runs storms of two seconds, with a new seed each time, and prints the results.
     ///
-    /// - Returns: Whether no load was given anything older than it should have.
+    /// - Returns: Whether no load returned an outdated result.
     static func run(seconds: Double, seed: UInt64) async throws -> Bool {
         let end = ContinuousClock.now + .seconds(seconds)
         var report = Report()

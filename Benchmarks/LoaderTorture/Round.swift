@@ -20,7 +20,7 @@ struct Round {
         self.ledger = Ledger(self.origin.heldBytes)
     }
 
-    /// Runs for so long, and shuts the loader down under the calls that are under way.
+    /// Runs for `seconds`, and then shuts the loader down during the remaining calls.
     func run(seconds: Double) async throws -> Ledger {
         let folder = try TemporaryDirectory()
         let loader = self.makeLoader(in: folder)

@@ -1,7 +1,7 @@
 import Glibc
 import TintypeConformanceSupport
 
-/// Prints how many files of each folder of the corpus come out right, refused or wrong.
+/// Prints how many files in each folder of the corpus are decoded correctly, rejected or decoded incorrectly.
 @main
 struct TintypeConformance {
     static func main() throws {

@@ -13,7 +13,7 @@ struct TintypeDemo {
     ///
     /// The table shows the medians.
     private static let roundCount = 5
-    /// A hit in memory takes less than a look at the clock: so many are timed together.
+    /// The number of hits in one measurement, because a hit in memory is faster than reading the clock.
     private static let hitCount = 1_000
 
     static func main() async throws {
@@ -59,7 +59,7 @@ struct Run {
     private(set) var times: [Duration]
     let images: [Image]
 
-    /// Loads each photograph `count` times; its time is the mean.
+    /// Loads each photograph `count` times, and records the mean time.
     init(name: String, requests: [ImageRequest], loader: LoaderActor, count: Int = 1) async throws {
         let clock = ContinuousClock()
         var times: [Duration] = []

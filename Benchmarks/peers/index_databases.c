@@ -207,7 +207,7 @@ static void lmdb_close_all(void) {
     mdb_env_close(environment);
 }
 
-// A mapped table with open addressing; its oldest are picked out in a pass over all, 1/64 at a time.
+// A mapped table with open addressing. One pass over the table selects its oldest entries, 1/64 of them at a time.
 
 struct slot {
     uint64_t high, low, size, used;

@@ -2,9 +2,9 @@ import FoundationEssentials
 import TintypeCoding
 import TintypeImage
 
-/// Decodes what libFuzzer makes up, whole and in pieces.
+/// Decodes libFuzzer's input, whole and in pieces.
 ///
-/// The last byte also chooses the options and how long pieces are: real files stay what they are.
+/// The last byte also determines the options and the length of pieces, so that real files remain valid inputs.
 @c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     guard let start, count > 1 else { return 0 }
     let bytes = Data(bytes: start, count: count)
@@ -58,7 +58,7 @@ private func pieces(_ file: Data, _ coder: JPEGCoder, _ options: DecodeOptions, 
     if let decoded = try? decoder.finish() { touch(decoded.image) }
 }
 
-/// Reads all pixels, so that the sanitizer sees those out of bounds.
+/// Reads all pixels, so that the sanitizer detects accesses out of bounds.
 private func touch(_ image: Image) {
     let sum = image.pixels.withBytes { span in
         span.withUnsafeBytes { $0.reduce(0 as UInt64) { $0 &+ UInt64($1) } }

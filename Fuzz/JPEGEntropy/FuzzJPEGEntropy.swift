@@ -2,9 +2,9 @@ import FoundationEssentials
 import TintypeCoding
 import TintypeImage
 
-/// Decodes what libFuzzer makes up with the library alone and with the ways around it, which must give the same.
+/// Decodes libFuzzer's input with the library alone and with the shortcuts, and compares the results.
 ///
-/// The last byte chooses the size and whether an end may be missing: real files stay what they are.
+/// The last byte determines the size, and whether the end may be missing, so that real files remain valid inputs.
 @c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     guard let start, count > 1 else { return 0 }
     // A copy of its own, so that the address sanitizer sees reads over the end.
@@ -62,7 +62,7 @@ private func compare(_ library: PixelBuffer, _ own: PixelBuffer, _ file: Data, _
     while !differing.isEmpty {
         precondition(interruptionCount > 0, "it is another image, at \(differing[0])")
         interruptionCount -= 1
-        // The unit with most of them; colour that is interpolated reaches over its edges.
+        // The unit with most of the differences. Interpolated colour extends beyond its edges.
         let units = Dictionary(grouping: differing) { Place(column: $0.column / unit.width, row: $0.row / unit.height) }
         guard let most = units.max(by: { $0.value.count < $1.value.count })?.key else { return }
         let columns = most.column * unit.width - 3..<(most.column + 1) * unit.width + 3
@@ -106,7 +106,7 @@ private func interruptions(of file: Data) -> Int {
     return count
 }
 
-/// The pixels that a unit of a scan with all components is made into.
+/// Returns the number of pixels in a unit of a scan with all components.
 private func scanUnit(of file: Data) -> (width: Int, height: Int) {
     var start = 2
     while start + 10 < file.count {

@@ -3,9 +3,9 @@ import TintypeCoding
 import TintypeConformanceSupport
 import TintypeImage
 
-/// Changes what libFuzzer makes up without loss, and compares the coefficients.
+/// Transforms libFuzzer's input without loss, and compares the coefficients.
 ///
-/// The last four bytes also choose what is done: real files stay what they are.
+/// The last four bytes also determine the transform, so that real files remain valid inputs.
 @c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     guard let start, count > 4 else { return 0 }
     // A copy of its own, so that the address sanitizer sees reads over the end.

@@ -2,7 +2,9 @@ import FoundationEssentials
 import TintypeCoding
 import TintypeImage
 
-/// Decodes bytes of the fuzzer in every way there is; errors are fine, anything else is a finding.
+/// Decodes the fuzzer's bytes in every possible way.
+///
+/// Errors are valid results, and everything else is a finding.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     let data = start.map { Data(bytes: $0, count: count) } ?? Data()
@@ -53,7 +55,7 @@ private func decodeRows(_ data: Data, _ options: DecodeOptions) -> Int? {
     }
 }
 
-/// In pieces whose sizes are taken from the bytes themselves.
+/// Decodes in pieces, whose sizes come from the bytes themselves.
 private func decodePieces(_ data: Data, _ options: DecodeOptions) -> Int {
     do {
         guard let decoder = try PNGCoder().makeIncrementalDecoder(for: .png, options: options) else { return -1 }
@@ -85,7 +87,7 @@ private func decodeFrames(_ data: Data, _ options: DecodeOptions) {
     }
 }
 
-/// Reads every sample, so that the sanitizer sees what was never written.
+/// Reads every sample, so that the sanitizer detects uninitialised ones.
 private func sum(_ pixels: PixelBuffer) -> Int {
     let plane = pixels.layout.planes[0]
     return pixels.withBytes { bytes in

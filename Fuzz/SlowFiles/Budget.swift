@@ -4,7 +4,9 @@ enum Budget {
     static let seconds = 5.0
     /// The whole seconds of processor time, rounded up, after which a child is killed.
     static let killSeconds = 7
-    /// The same for an encode, which tries several qualities; how long it takes is reported, and no failure.
+    /// The same for an encode, which tries several qualities.
+    ///
+    /// A slow encode is reported, but is not a failure.
     static let encodeKillSeconds = 120
     /// How much more memory than the gate counted.
     static let ratio = 1.1

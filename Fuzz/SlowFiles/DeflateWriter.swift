@@ -1,7 +1,7 @@
 import CTintypeDeflate
 import TintypeTestSupport
 
-/// A zlib stream that is written for what it costs to read, without what it stands for ever being there.
+/// Writes a zlib stream that is expensive to read, without ever holding its contents in memory.
 struct DeflateWriter {
     private var bits = BitWriter()
     private var adler: UInt32 = 1
@@ -68,7 +68,7 @@ struct DeflateWriter {
         }
     }
 
-    /// `count` blocks that hold nothing: stored (0), with the fixed code (1), or each with a code of its own (2).
+    /// Writes `count` empty blocks: stored (0), with the fixed code (1), or each with its own code (2).
     mutating func emptyBlocks(_ count: Int, kind: Int) {
         for _ in 0..<count {
             switch kind {
@@ -123,7 +123,7 @@ struct DeflateWriter {
         self.bits.write(lengths.count - 257, 5)
         self.bits.write(distances.count - 1, 5)
         self.bits.write(15, 4)
-        // Symbols 0 to 15 and 18 in five bits or four; 18 is a run of zeros.
+        // Symbols 0 to 15 and 18 take five or four bits. Symbol 18 is a run of zeros.
         let order = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
         var widths = [Int](repeating: 4, count: 19)
         (widths[16], widths[17], widths[14], widths[15]) = (0, 0, 5, 5)

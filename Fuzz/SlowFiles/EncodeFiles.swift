@@ -66,7 +66,7 @@ extension EncodeFiles {
     }
 }
 
-/// The image that a child makes of a description, and the options to encode it with.
+/// The image that a child creates from a description, and the options to encode it with.
 struct EncodeSubject {
     private let recipe: Recipe
 
@@ -90,7 +90,7 @@ struct EncodeSubject {
             compression: [.lossy, .lossless, .nearLossless(recipe["nearLossless"])][recipe["compression"]],
             pngLevel: recipe["level"],
             pngFilter: [.automatic, .none, .all][recipe["filter"]],
-            // In thousandths of a byte for each pixel; 0 is no limit.
+            // The limit in thousandths of a byte per pixel, or 0 for no limit.
             maximumByteCount: recipe["limit"] == 0 ? nil : 1_000 + pixels * recipe["limit"] / 1_000,
             isDithered: recipe["dithered"] == 1
         )

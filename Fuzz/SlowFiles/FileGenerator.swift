@@ -13,7 +13,7 @@ protocol FileGenerator: SendableMetatype {
     static var seeds: [[String: Int]] { get }
     /// The kinds of load that its files test.
     static var kinds: [Kind] { get }
-    /// The file of a recipe; what is over the limit is cut.
+    /// Returns the file of a recipe, truncated to the limit.
     static func file(_ recipe: Recipe) -> [UInt8]
 }
 

@@ -130,8 +130,8 @@ enum GIFFiles: FileGenerator {
             self.blocks(codes)
         }
 
-        /// Runs as long as codes can stand for (0), only clear codes (1), noise (2), the longest strings over and
-        /// over with a full table (3), single pixels (4), or nothing (5).
+        /// Returns the longest possible runs (0), only clear codes (1), noise (2), the longest strings with a full
+        /// table (3), single pixels (4), or no codes (5).
         private func codes(pixels: Int) -> [UInt8] {
             var bits = BitWriter()
             let size = self.recipe["codeSize"]

@@ -40,7 +40,9 @@ enum JPEGFiles: FileGenerator {
 
     private final class Writer: FileWriter {
         private let componentCount: Int
-        /// The sampling factors of the first component; the others have 1.
+        /// The sampling factors of the first component.
+        ///
+        /// The other components have 1.
         private let factors: (across: Int, down: Int)
         private let isProgressive: Bool
         private let isArithmetic: Bool
@@ -196,7 +198,7 @@ enum JPEGFiles: FileGenerator {
             return components.reduce(0) { $0 + units * ($1 == 0 ? self.factors.across * self.factors.down : 1) }
         }
 
-        /// Nothing (0), zeros as many as the blocks take (1), noise (2), zeros or ones of a size (3, 4).
+        /// Writes no data (0), as many zeros as the blocks need (1), noise (2), or zeros or ones of a size (3, 4).
         private func data(blocks: Int, isDC: Bool, end: Int, isRefinement: Bool) {
             let room = max(0, fileLimit - self.out.count - 2)
             var body = ByteWriter()

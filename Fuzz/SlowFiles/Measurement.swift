@@ -78,7 +78,7 @@ struct Measurement {
     }
 }
 
-/// Loads a file in this process, which nothing else happens in.
+/// Loads a file in this process, which does nothing else.
 struct Measurer {
     private let file: Data
     private let load: Load
@@ -93,7 +93,7 @@ struct Measurer {
         self.format = [.jpeg, .png, .gif].first { "encode-\($0.name)" == name } ?? .webp
     }
 
-    /// Measures each kind, and says what it took.
+    /// Measures each kind, and prints the cost.
     func run(_ kinds: [Kind]) async throws {
         // A decode that wants more gets an error, and the machine lives.
         try setLimit(RLIMIT_AS, to: 6 << 30)
@@ -183,7 +183,7 @@ struct Measurer {
     }
 
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        // The gate is told as soon as there is a header: also of what turns out to have too many frames.
+        // The decoder reports to the gate as soon as there is a header, even if the file later has too many frames.
         let coder = try self.registry.coder(decoding: self.file)
         for end in stride(
             from: self.load.pieceBytes,
@@ -258,7 +258,7 @@ private func setLimit(_ resource: __rlimit_resource, to value: Int) throws {
     }
 }
 
-/// Writes a line at once: what comes after it may end the process.
+/// Writes a line at once, because a later step may end the process.
 func say(_ line: String) {
     var line = line + "\n"
     line.withUTF8 { _ = write(1, $0.baseAddress, $0.count) }

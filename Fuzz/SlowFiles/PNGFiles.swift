@@ -55,7 +55,7 @@ enum PNGFiles: FileGenerator {
             "pixels": 1_000_000, "colorType": 1, "depth": 3, "profileKind": 2, "profileBytes": 900_000,
             "chunkBytes": 1_000_000, "fill": 100,
         ],
-        // Small frames on large canvases, each disposed of differently; large frames that cost nothing to store.
+        // Small frames on large canvases with different disposal methods, and large frames that cost nothing to store.
         [
             "pixels": 80_000_000, "colorType": 4, "depth": 3, "frames": 3_000, "disposal": 2, "chunkBytes": 1_000_000,
             "fill": 100,
@@ -244,7 +244,7 @@ enum PNGFiles: FileGenerator {
                 line.random(min(self.lineBytes(width), 32_000, room), &self.random)
                 stream.pattern(line.bytes, repeated: count / line.count, length: self.recipe["matchLength"], room: room)
             case 2:
-                // Rows of noise, each with its filter; then nothing, or zeros.
+                // Rows of noise, each with its filter, and then the end of the data or zeros.
                 var rows = ByteWriter()
                 let line = self.lineBytes(width)
                 while rows.count + line < min(self.recipe["noiseBytes"], room) {

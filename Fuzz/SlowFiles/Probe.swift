@@ -16,7 +16,9 @@ struct Probe {
         return try Self.child(path: self.path, kinds, load)
     }
 
-    /// The measurements of all kinds; a kind that ends the child is followed by the next in another.
+    /// Returns the measurements of all kinds.
+    ///
+    /// If a kind ends the child, another child measures the next one.
     static func measure(path: String, _ kinds: [Kind], _ load: Load) throws -> [Measurement] {
         var left = kinds[...]
         var measurements: [Measurement] = []

@@ -60,7 +60,7 @@ struct Recipe {
     let genes: [Gene]
     private(set) var values: [String: Int]
 
-    /// The recipe whose values are those given, and that of rest for all other genes.
+    /// Creates a recipe from values, with default values for all other genes.
     init(_ genes: [Gene], _ values: [String: Int] = [:]) {
         self.genes = genes
         self.values = Dictionary(uniqueKeysWithValues: genes.map { ($0.name, $0.rest) })
@@ -87,7 +87,7 @@ struct Recipe {
         return recipe
     }
 
-    /// This recipe with a few values changed, some perhaps taken from `other`.
+    /// Returns this recipe with a few changed values, some of which may come from `other`.
     func mutated(with other: Recipe, _ random: inout SeededGenerator) -> Recipe {
         var child = self
         if Int.random(in: 0..<4, using: &random) == 0 {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import TintypeTestSupport
 
-/// Changes recipes towards what costs most, for each kind of load and each measure by itself.
+/// Changes recipes to increase the cost, for each kind of load and each measure separately.
 struct Search {
     /// The quantity to maximise.
     enum Goal: CaseIterable {
@@ -146,7 +146,7 @@ struct Search {
         say("over the budget: \(path): \(text)\n    \(recipe.description)")
     }
 
-    /// The worst of each kind of load, and what is over the budget.
+    /// Prints the worst result of each kind of load, and all results over the budget.
     func report() {
         say("\(self.generator.coder): \(self.count) files")
         for island in self.islands {

@@ -70,7 +70,7 @@ struct BitWriter {
     }
 }
 
-/// The canonical codes of the lengths of a Huffman code; 0 is a symbol that does not occur.
+/// Returns the canonical codes for the lengths of a Huffman code, where length 0 marks an unused symbol.
 func canonicalCodes(_ lengths: [Int]) -> [Int] {
     var codes = [Int](repeating: 0, count: lengths.count)
     var code = 0

@@ -35,12 +35,12 @@ private func run(_ pipeline: TransformPipeline, on image: Image) {
     if let read = try? JSONDecoder().decode(TransformPipeline.self, from: JSONEncoder().encode(pipeline)) {
         precondition(read.key == pipeline.key, "a description is read as another")
     }
-    // Each by itself: what the first makes is the next one's source.
+    // Run each transform separately: the result of one is the source of the next.
     var single: Image? = image
     for transform in pipeline.transforms {
         single = single.flatMap { result(of: transform.transformer, on: $0) }
     }
-    // Together they may take as much as they do one by one, and that was let in.
+    // All transforms together may take as much memory as one by one, which the limits allowed.
     guard let single, let whole = try? pipeline.transform(image) else { return }
     precondition(single.width == whole.width && single.height == whole.height, "together it has another size")
     checksum(whole.pixels)
@@ -70,7 +70,7 @@ private func result(of transformer: any ImageTransformer, on image: Image) -> Im
     return made
 }
 
-/// Numbers of all kinds, made of the fuzzer's bytes.
+/// Numbers of all kinds from the fuzzer's bytes.
 private struct RandomBytes {
     private var data: Data.SubSequence
 
@@ -84,7 +84,7 @@ private struct RandomBytes {
 
     mutating func pick<Value>(_ values: [Value]) -> Value { values[Int(self.byte()) % values.count] }
 
-    /// Mostly small, and sometimes at the ends of what there is.
+    /// Returns a number, mostly small and sometimes at the limits of its range.
     mutating func whole() -> Int {
         switch self.byte() % 16 {
         case 0: self.pick([Int.min, Int.max, -1, 0, Int(Int32.max), Int(Int32.max) + 1, 1 << 20, Int(Int32.min)])

@@ -3,7 +3,7 @@ import TintypeCoding
 import TintypeFuzzSupport
 import TintypeImage
 
-/// Drives everything that reads WebP with one hostile file; the lengths of pieces come from its own bytes.
+/// Runs all code that reads WebP with one hostile file, whose bytes also determine the lengths of pieces.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     let data = start.map { Data(bytes: $0, count: count) } ?? Data()

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Counts heap allocations of the whole process, all threads.
+// Counts heap allocations of all threads of the process.
 //
-// The functions that allocate are replaced in whatever executable links this target; the
-// replacements count and hand on to glibc. While nothing is counted they cost one load.
+// Every executable that links this target uses replacements of the allocation functions. They count a call and pass it
+// on to glibc. While counting is off, they cost one load.
 
 /// Whether allocations are counted: not in builds with a sanitizer, which replaces the same
 /// functions.

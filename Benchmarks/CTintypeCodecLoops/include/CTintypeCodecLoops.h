@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The C libraries used directly, as little as they need: what there is to gain or lose around them.
+// Minimal direct use of the C libraries, which shows the possible gain or loss of the code around them.
 
 /// Decodes a JPEG to a `divisor`-th of its size, as RGB rows at `pixels`, which has room for `capacity` bytes, as
 /// `tjbench` does: into the same memory again and again.
@@ -17,8 +17,8 @@ int codec_loop_decode_jpeg(
 /// Encodes RGB rows as baseline JPEG 4:2:0. Returns the number of bytes, or 0.
 size_t codec_loop_encode_jpeg(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);
 
-/// Turns a JPEG by a quarter clockwise, or not at all, with tables of the standard or in scans, through TurboJPEG;
-/// metadata goes along. Returns the number of bytes, or 0.
+/// Turns a JPEG by quarters clockwise, or not at all, through TurboJPEG, with the standard tables or in scans. Copies
+/// the metadata. Returns the number of bytes, or 0.
 size_t codec_loop_transform_jpeg(const uint8_t *_Nonnull bytes, size_t count, int turns, int is_progressive);
 
 /// Encodes RGB rows as lossy WebP with the library's own settings (method 4). Returns the number of bytes, or 0.

@@ -9,7 +9,7 @@ enum Bar: Sendable {
     /// We are at least so many times as good as the peer.
     case times(Double)
 
-    /// Whether the medians reach it; `nil` when there is nothing to compare.
+    /// Returns whether the medians reach it, or `nil` if there is nothing to compare.
     func isReached(ours: Double?, ratio: Double?) -> Bool? {
         switch self {
         case .atMost(let limit): ours.map { $0 <= limit }

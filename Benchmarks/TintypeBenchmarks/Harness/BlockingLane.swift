@@ -1,8 +1,8 @@
 import TintypeConcurrency
 
-/// A thread for calls that block, so that none of Swift's own threads does.
+/// A thread for blocking calls, so that they do not block Swift's own threads.
 actor BlockingLane {
-    /// The lane of the harness; kept for the life of the process.
+    /// The lane of the harness, which lives as long as the process.
     static let shared = BlockingLane()
 
     private let executor = ThreadExecutor(name: "bench-blocking")

@@ -54,7 +54,7 @@ enum ChildJob {
         )
     }
 
-    /// Does the job as the child and prints what it took.
+    /// Runs the job in the child, and prints its cost.
     static func run(_ arguments: [String]) async throws {
         switch arguments.first {
         case "large-thumbnail" where arguments.count == 2: try await TintypeLargeImage.load(arguments[1])
@@ -69,13 +69,14 @@ enum ChildJob {
         }
     }
 
-    /// Runs `work` from an idle process and prints its peak; `isTimed` says that its time counts
-    /// without the start of the process.
+    /// Runs `work` from an idle process, and prints its peak memory.
+    ///
+    /// If `isTimed` is set, it also prints the time without the start of the process.
     static func measure(
         isTimed: Bool = false,
         _ work: () async throws -> (width: Int, height: Int)
     ) async throws {
-        // 5: the peak starts anew from what is resident now.
+        // 5 resets the peak to the memory that is resident now.
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         let idle = try self.memory("VmRSS")
         let wall = Stopwatch(.monotonic)

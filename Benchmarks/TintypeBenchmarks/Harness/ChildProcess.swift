@@ -1,8 +1,8 @@
 import Foundation
 
-/// A process that the harness started, with the system's own account of what it used.
+/// A process that the harness started, with the system's record of its resource use.
 ///
-/// Its calls block: make them on the ``BlockingLane``.
+/// Its calls block, so make them on the ``BlockingLane``.
 struct ChildProcess: Sendable {
     /// How it ended.
     struct Exit: Sendable {
@@ -20,12 +20,14 @@ struct ChildProcess: Sendable {
     }
 
     let identifier: pid_t
-    /// Where to write what it reads, when that was asked for; closed by its user.
+    /// The child's standard input, if requested.
+    ///
+    /// The user closes it.
     let input: FileHandle?
-    /// Where to read what it writes, when that was asked for.
+    /// The child's standard output, if requested.
     let output: FileHandle?
 
-    /// Starts `arguments`, of which the first is a path, with `environment` added to our own.
+    /// Starts `arguments`, whose first element is a path, with `environment` added to the harness's own environment.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
@@ -79,7 +81,7 @@ struct ChildProcess: Sendable {
         kill(self.identifier, SIGTERM)
     }
 
-    /// Starts `arguments`, waits for the end and returns what was written to the output.
+    /// Starts `arguments`, waits for the end, and returns the output.
     static func run(
         _ arguments: [String],
         environment: [String: String] = [:],

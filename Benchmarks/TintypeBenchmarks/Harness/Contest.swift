@@ -1,13 +1,13 @@
-/// Sides that do the same work, measured in turn.
+/// Sides that run the same operations, measured in turn.
 ///
-/// The machine may be noisy and its speed may drift, so no side is measured on its own: each
-/// round takes one sample of every side, in shuffled order, and sides are compared within the
-/// round only. A ratio is the median of the rounds' ratios.
+/// The machine may be noisy and its speed may drift, so sides are not measured separately. Each round takes one sample
+/// of every side, in random order, and compares sides only within the round. A ratio is the median of the rounds'
+/// ratios.
 struct Contest: Sendable {
     /// Our side's name in the table.
     static let ours = "tintype"
 
-    /// A side and what was measured of it.
+    /// A side and its measurements.
     private struct Side: Sendable {
         let name: String
         let contestant: Contestant?
@@ -18,7 +18,9 @@ struct Contest: Sendable {
 
     private var sides: [Side] = []
 
-    /// Enters a side; when it can't be made, the contest goes on and its rows say why.
+    /// Adds a side.
+    ///
+    /// If it cannot be created, the contest continues and its rows give the reason.
     mutating func enter(_ name: String, _ make: () async throws -> Contestant) async {
         do {
             self.sides.append(Side(name: name, contestant: try await make(), absence: nil))
@@ -32,7 +34,7 @@ struct Contest: Sendable {
         await self.enter(Self.ours, make)
     }
 
-    /// Warms each side up, settles how many operations make a sample, and takes the rounds.
+    /// Warms up each side, chooses the number of operations in a sample, and runs the rounds.
     mutating func measure(_ plan: Plan) async throws {
         let present = self.sides.indices.filter { self.sides[$0].contestant != nil }
         for index in present {
@@ -81,7 +83,7 @@ struct Contest: Sendable {
             let seconds = try await self.naming(index) { try await contestant.run(count) }.wallSeconds
             let wanted = Int(min(Double(count) * plan.sampleSeconds / max(seconds, 1e-7), Double(allowed.upperBound)))
             let next = min(max(wanted, allowed.lowerBound), allowed.upperBound)
-            // The first, cold runs say little; go on until a run was about as long as a sample.
+            // The first runs are cold, so continue until a run takes about as long as a sample.
             if seconds >= plan.sampleSeconds / 2 || next <= count { return next }
             count = min(next, count * 20)
         }

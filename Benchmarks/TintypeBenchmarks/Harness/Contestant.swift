@@ -6,9 +6,9 @@ struct Contestant: Sendable {
     let smallestCount: Int
     /// The largest number of operations in a sample.
     let largestCount: Int
-    /// Does the operation so many times and says what it took.
+    /// Runs the operation `count` times, and returns the cost.
     ///
-    /// Throws when the work was not done: a wrong size, a wrong status.
+    /// Throws if the result is wrong, such as its size or its status.
     let run: @Sendable (_ count: Int) async throws -> Measurement
 
     /// Creates a side whose sample has between `counts` operations.

@@ -28,7 +28,7 @@ final class CountingExecutor: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread once nothing is queued.
+    /// Ends the thread once its queue is empty.
     func stop() {
         self.condition.withLock {
             self.isStopping = true

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Runs one asynchronous operation again and again, a fixed number at once.
 enum Fetching {
-    /// Does `operation` `count` times, `width` at a time; it gets the number of its lane.
+    /// Runs `operation` `count` times, `width` at a time, with the number of its lane.
     static func measure(
         count: Int,
         width: Int,
@@ -21,7 +21,7 @@ enum Fetching {
         }
     }
 
-    /// Numbers the operations of all lanes together, so that none is left with more than its share.
+    /// Numbers the operations of all lanes together, so that each lane takes the next one when it is free.
     private final class Counter: Sendable {
         private let value = Atomic<Int>(0)
 

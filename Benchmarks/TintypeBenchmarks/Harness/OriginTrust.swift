@@ -25,14 +25,14 @@ enum OriginTrust {
         let arguments =
             ["unshare", "--mount", "/bin/sh", "-c", script, bundle, program] + CommandLine.arguments.dropFirst()
         let pointers = arguments.map { strdup($0) }
-        // Returns only when it fails; then everything goes on as without root.
+        // Returns only if it fails. The harness then continues as without root.
         execv("/usr/bin/unshare", pointers + [nil])
         for pointer in pointers { free(pointer) }
         unsetenv(self.variable)
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Removes what `enter` has made.
+    /// Removes the folder that `enter` created.
     static func leave() {
         if let folder { try? FileManager.default.removeItem(at: folder) }
     }

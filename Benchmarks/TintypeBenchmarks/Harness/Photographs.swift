@@ -14,7 +14,7 @@ struct Photographs: Sendable {
         self.corpus = FileManager.default.fileExists(atPath: manifest) ? corpus : nil
     }
 
-    /// Where the images come from, for the report.
+    /// The place that the images come from, for the report.
     var origin: String { self.corpus?.path ?? "generated: there is no corpus" }
 
     /// The folder of recorded cache requests, if there is one.
@@ -94,7 +94,7 @@ struct Photographs: Sendable {
         }
     }
 
-    /// The same image as a progressive JPEG.
+    /// Returns the path of the same image as a progressive JPEG.
     func enormousProgressive(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-12500x8000-progressive.jpg").path
         return try await self.made(path, session) {
@@ -151,7 +151,7 @@ struct Photographs: Sendable {
         }
     }
 
-    /// The corpus' file `name`; nothing can stand in for it.
+    /// Returns the path of the corpus's file `name`, which has no substitute.
     func exactly(_ name: String) throws -> String {
         guard let path = self.corpus?.appendingPathComponent(name).path, FileManager.default.fileExists(atPath: path)
         else { throw Unavailable("the corpus has no \(name)") }

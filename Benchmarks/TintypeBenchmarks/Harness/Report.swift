@@ -6,7 +6,7 @@ struct Report: Sendable, Encodable {
     let machine: Machine
     /// The load average after the last row.
     let loadAfter: String
-    /// The versions of what took part.
+    /// The versions of all sides.
     let versions: [String: String]
     let rounds: Int
     let sampleSeconds: Double
@@ -19,7 +19,7 @@ struct Report: Sendable, Encodable {
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        // A ratio with nothing below the line is no number.
+        // A ratio with a denominator of zero is not a number.
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "infinity",
             negativeInfinity: "-infinity",

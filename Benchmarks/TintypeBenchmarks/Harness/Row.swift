@@ -1,4 +1,4 @@
-/// One line of the table: one figure of ours beside one peer's.
+/// One line of the table, which compares our figure with one peer's.
 struct Row: Sendable {
     /// The result of the comparison.
     enum Verdict: String, Sendable, Encodable {
@@ -6,9 +6,9 @@ struct Row: Sendable {
         case pass
         /// The figure misses at least one bar.
         case short = "falls short"
-        /// Nothing was asked of it.
+        /// The figure has no bar.
         case open = "no bar"
-        /// One side is missing, so that there is nothing to judge.
+        /// One side is missing, so the row has no verdict.
         case unmeasured = "not measured"
     }
 
@@ -20,10 +20,10 @@ struct Row: Sendable {
     /// Round by round, how many times as good ours is.
     let ratio: Summary?
     let bars: [Bar]
-    /// Why a side is missing, and what was chosen for it.
+    /// The reasons why a side is missing, and remarks on its configuration.
     let notes: [String]
 
-    /// Creates a row from what was measured or counted.
+    /// Creates a row from measurements or counts.
     init(
         name: String,
         metric: Metric,

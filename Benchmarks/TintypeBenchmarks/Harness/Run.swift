@@ -1,6 +1,6 @@
 import Foundation
 
-/// One run over the chosen benchmarks: rows as they come, then what they add up to.
+/// One run over the chosen benchmarks: its rows as they arrive, and then a conclusion.
 struct Run: Sendable {
     private let machine = Machine.current()
     private var rows: [Row] = []

@@ -34,7 +34,7 @@ actor Session {
         return try await origin.value
     }
 
-    /// Ends what was started and removes what was temporary.
+    /// Ends all processes, and removes temporary files.
     func end() async {
         try? await self.worker?.value.end()
         try? await self.origin?.value.end()

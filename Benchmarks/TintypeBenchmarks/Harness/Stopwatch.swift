@@ -2,7 +2,7 @@ import Glibc
 
 /// Seconds since its creation, by one of the system's clocks.
 struct Stopwatch: Sendable {
-    /// The clocks that figures are taken from.
+    /// The clocks for the figures.
     enum Clock: Sendable {
         /// `CLOCK_MONOTONIC`: time as it passes.
         case monotonic

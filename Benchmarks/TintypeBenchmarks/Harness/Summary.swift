@@ -10,7 +10,7 @@ struct Summary: Sendable, Encodable {
     let upperQuartile: Double
     let maximum: Double
 
-    /// Sums up `samples`, of which there is at least one.
+    /// Summarises `samples`, which must not be empty.
     init(_ samples: [Double]) {
         precondition(!samples.isEmpty, "nothing was measured")
         let sorted = samples.sorted()
@@ -22,7 +22,7 @@ struct Summary: Sendable, Encodable {
         self.maximum = sorted[sorted.count - 1]
     }
 
-    /// Interpolates between the two samples next to the asked place (type 7 of Hyndman and Fan).
+    /// Interpolates between the two samples next to a position (type 7 of Hyndman and Fan).
     private static func quantile(_ share: Double, of sorted: [Double]) -> Double {
         let place = share * Double(sorted.count - 1)
         let below = Int(place)

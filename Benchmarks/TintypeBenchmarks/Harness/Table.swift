@@ -1,6 +1,6 @@
 import Foundation
 
-/// The rows as text, in columns; colours only on a terminal.
+/// The rows as text in columns, with colours only on a terminal.
 struct Table: Sendable {
     private static let widths = [34, 5, 10, 17, 22, 22, 19, 13]
     private static let titles = ["benchmark", "what", "unit", "peer", "tintype", "peer's", "times as good", "bar"]

@@ -1,6 +1,6 @@
-/// A row or a side can't be measured here; the reason goes into the table.
+/// The error for a row or a side that cannot be measured here, whose reason appears in the table.
 struct Unavailable: Error, CustomStringConvertible {
-    /// Why, in words for the reader of the table.
+    /// The reason, for the reader of the table.
     let description: String
 
     init(_ reason: String) {

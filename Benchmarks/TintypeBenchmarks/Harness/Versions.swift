@@ -1,8 +1,8 @@
 import Foundation
 
-/// The versions of what took part, as each says itself.
+/// The versions of all sides, as they report them.
 enum Versions {
-    /// Everything that answers; what does not is left out.
+    /// Returns the versions of all sides that respond.
     static func all(_ session: Session) async -> [String: String] {
         var versions = (try? await session.python().versions()) ?? [:]
         versions["swift"] = await self.firstLine(["/usr/bin/env", "swift", "--version"])

@@ -19,7 +19,7 @@ enum BareFiles {
         }
     }
 
-    /// Writes each file anew and moves it over the old one.
+    /// Writes each file to a new one, and moves it over the old one.
     static func writes(_ session: Session) throws -> Contestant {
         let paths = try self.makeFiles("bare-writes", session)
         let temporary = session.folders.temporary.appendingPathComponent("bare-writes/temporary").path

@@ -3,7 +3,7 @@ import Foundation
 
 /// Foundation's `NSCache`, hit again and again with a key that was built once.
 enum CacheLookups {
-    /// Something of the size of an image's reference.
+    /// An object of the size of an image reference.
     private final class SubjectImage: Sendable {
         let width: Int
 
@@ -12,23 +12,24 @@ enum CacheLookups {
         }
     }
 
-    /// A filled cache and its keys, one of which is looked up in each sample.
+    /// A filled cache and its keys, of which each sample looks up one.
     ///
-    /// Sendable although unchecked: `NSCache` is documented to be safe from several threads, and
-    /// the keys are never changed.
+    /// It is unchecked `Sendable`, because `NSCache` is documented as thread-safe and the keys never change.
     private final class Filled<Key: NSObject>: @unchecked Sendable {
         let cache = NSCache<Key, SubjectImage>()
         let keys: [Key]
 
-        /// Fills the cache under `keys`; look-ups are by `lookUpKeys`, which are equal to them.
+        /// Fills the cache under `keys`.
+        ///
+        /// Look-ups use `lookUpKeys`, which are equal to `keys`.
         init(_ keys: [Key], lookUpKeys: [Key]) {
             for key in keys { self.cache.setObject(SubjectImage(width: 32), forKey: key) }
             self.keys = lookUpKeys
         }
 
-        /// Looks one key up `count` times and returns the widths of all images together.
+        /// Looks up one key `count` times, and returns the sum of the widths.
         func hit(_ count: Int) -> Int {
-            // Where a key lies in the table is chance: each sample draws another.
+            // The position of a key in the table is random, so each sample chooses another key.
             guard let key = self.keys.randomElement() else { return 0 }
             var widths = 0
             for _ in 0..<count { widths &+= self.cache.object(forKey: key)?.width ?? 0 }
@@ -47,9 +48,9 @@ enum CacheLookups {
         }
     }
 
-    /// Keys are `NSURL`s: the nearest to what an image loader's key is.
+    /// Looks up `NSURL` keys, which are closest to an image loader's keys.
     ///
-    /// With `equalKeys` they are other objects than those that the cache was filled with.
+    /// If `equalKeys` is set, the look-ups use other, equal objects than the ones in the cache.
     static func byURL(entryCount: Int, equalKeys: Bool) -> Contestant {
         let keys = self.urls(entryCount)
         return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.urls(entryCount) : keys))
@@ -79,7 +80,7 @@ enum CacheLookups {
         }
     }
 
-    /// The heap allocations of `hits` look-ups.
+    /// Returns the number of heap allocations of `hits` look-ups.
     static func allocations(hits: Int, entryCount: Int) -> UInt64 {
         let keys = self.urls(entryCount)
         let filled = Filled(keys, lookUpKeys: keys)

@@ -12,7 +12,7 @@ enum CodecLoops {
     /// Decodes the JPEG at `path` to a `divisor`-th into the same memory again and again.
     static func decoder(_ image: SubjectImage, _ path: String, divisor: Int = 1) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
-        // Made, and touched, outside of what is measured: a page that is used first costs a fault.
+        // Allocated and touched outside of the measurement, because the first use of a page causes a fault.
         let memory = Locked([UInt8](repeating: 0, count: image.width * image.height * 3))
         return Contestant(note: "the same library; the pixels' memory is used again") { count in
             try await Measurement.of(operations: count) {
@@ -40,7 +40,7 @@ enum CodecLoops {
         try Check.size(Int(width), Int(height), is: image.size(dividedBy: divisor))
     }
 
-    /// Turns the JPEG at `path` through TurboJPEG, or only codes it anew.
+    /// Turns the JPEG at `path` through TurboJPEG, or only recodes it.
     static func transformer(turns: Bool, isProgressive: Bool, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         return Contestant(note: "one call of tjTransform, with all metadata") { count in
@@ -59,7 +59,7 @@ enum CodecLoops {
         }
     }
 
-    /// Encodes the image in the file at `path`, which is decoded once, before.
+    /// Encodes the image in the file at `path`, which is decoded once beforehand.
     static func encoder(_ job: Encoding.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let pixels = try ImageDecoder(data, registry: CoderRegistry()).decode().pixels

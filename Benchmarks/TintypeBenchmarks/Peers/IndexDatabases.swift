@@ -1,7 +1,8 @@
 import Foundation
 
-/// The databases that could have been the index of the disk tier, and its own catalogue, by a
-/// small C program each, so that none pays for a binding.
+/// The possible databases for the index of the disk tier, and the tier's own catalogue.
+///
+/// Each one runs in a small C program, so that no side pays for a binding.
 enum IndexDatabases {
     private struct Answer: Decodable {
         let index: String

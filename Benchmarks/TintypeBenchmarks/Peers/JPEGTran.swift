@@ -20,7 +20,7 @@ enum JPEGTran {
         }
     }
 
-    /// How many bytes come of it, without metadata.
+    /// Returns the size of the result in bytes, without metadata.
     static func size(_ options: [String], _ path: String) async throws -> Int {
         let target = FileManager.default.temporaryDirectory.appending(path: "jpegtran-\(UUID().uuidString).jpg")
         defer { try? FileManager.default.removeItem(at: target) }

@@ -75,7 +75,7 @@ struct NginxOrigin: Sendable {
         return self.base + name
     }
 
-    /// How many requests it has answered so far, the one that asks included.
+    /// Returns the number of requests answered so far, including this one.
     func requestCount() async throws -> Int {
         guard let url = URL(string: self.base + "status") else { throw Unavailable("bad address \(self.base)") }
         let text = String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self)

@@ -3,8 +3,7 @@ import TintypeConcurrency
 
 /// The long-lived Python process behind the Pillow and libvips sides.
 ///
-/// It holds the files in memory and takes its own times, so neither its start nor the pipe is
-/// measured.
+/// It holds the files in memory and measures its own times, so the figures include neither its start nor the pipe.
 actor PythonWorker {
     /// The worker's response to one job.
     ///
@@ -38,7 +37,7 @@ actor PythonWorker {
         var linear: Bool?
     }
 
-    /// One request; the fields that do not belong to it stay away.
+    /// One request, without the fields that do not apply to it.
     struct Request: Encodable, Sendable {
         var `do`: String
         var job: String?
@@ -74,7 +73,7 @@ actor PythonWorker {
         return answer
     }
 
-    /// Which versions take part.
+    /// Returns the versions of the peers.
     func versions() throws -> [String: String] {
         try JSONDecoder().decode([String: String].self, from: self.exchange(Request(do: "versions")))
     }

@@ -4,10 +4,13 @@ import Foundation
 enum TurboBench {
     static let name = "tjbench"
 
-    /// Decodes the file at `path` for about `seconds`; the wall time of an image is what the program says.
+    /// Decodes the file at `path` for about `seconds`.
     ///
-    /// One image goes before, because the first one pays for pages that the others find in place.
-    /// Its processor time is that wall time in the proportion of the whole process'.
+    /// The program reports the wall time of an image.
+    ///
+    /// It decodes one image beforehand, because the first decode is slower: later ones find their memory pages in
+    /// place. The processor time is the wall time, multiplied by the whole process's ratio of processor time to wall
+    /// time.
     static func contestant(_ image: SubjectImage, _ path: String, seconds: Double) async throws -> Contestant {
         let tool = "/usr/bin/tjbench"
         guard FileManager.default.isExecutableFile(atPath: tool) else {

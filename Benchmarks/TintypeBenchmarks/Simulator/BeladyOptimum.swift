@@ -1,6 +1,6 @@
-/// The best that any policy can do for entries of one size: it drops what is asked for again last.
+/// The best possible policy for entries of one size, which evicts the entry whose next request is the last.
 ///
-/// Knows the future, and may refuse an entry.
+/// It knows the future, and may reject an entry.
 ///
 /// Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 /// Journal 5(2), 1966.

@@ -39,7 +39,9 @@ struct CacheTrace: Sendable {
         return data
     }
 
-    /// Reads lines of a key, or of a key and a size; a key keeps its first size.
+    /// Reads lines of a key, or of a key and a size.
+    ///
+    /// The first size of a key counts.
     private init(name: String, text: Data) {
         var keys: [Int] = []
         var weights: [Int] = []

@@ -1,6 +1,6 @@
 import TintypeCaching
 
-/// One queue and a hand that passes over what was used since its last round.
+/// One queue, and a hand that skips entries used since its last round.
 ///
 /// Source: Zhang et al., "SIEVE is simpler than LRU", NSDI 2024.
 struct SievePolicy: ReplacementPolicy {

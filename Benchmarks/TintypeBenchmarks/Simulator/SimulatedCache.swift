@@ -1,10 +1,10 @@
 import TintypeCaching
 
-/// A cache of integers that only says what it holds.
+/// A cache of integers that tracks only its keys.
 protocol SimulatedCache {
     init(capacity: Int)
 
-    /// Asks for `key`, and takes it in when it is not there; says whether it was.
+    /// Requests `key`, stores it if it is missing, and returns whether it was a hit.
     mutating func request(_ key: Int, weight: Int) -> Bool
 }
 

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Every frame of a GIF as it looks on its canvas, bytes in memory to pixels in memory, on one thread.
+/// Decodes every frame of a GIF as displayed, from bytes in memory to pixels in memory, on one thread.
 enum Animations {
-    /// One GIF and what is in it.
+    /// One GIF and its properties.
     struct Job: Sendable {
         let name: String
         /// The file's path in the corpus, or `nil` for the generated file.

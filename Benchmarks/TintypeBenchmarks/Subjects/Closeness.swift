@@ -1,10 +1,10 @@
 import Foundation
 
-/// How close a thumbnail of each side is to the best that can be made of the original.
+/// Measures how close each side's thumbnail is to the best possible one of the original.
 ///
-/// The best is Pillow's full decode and its Lanczos3 in floating point, never rounded. Two measures, computed in
-/// `peer.py`: SSIM of the luma (11-tap Gaussian window), and SSIMULACRA2 of the colours, against the same rounded to
-/// bytes.
+/// The best one is Pillow's full decode, resized with its Lanczos3 in floating point without rounding. `peer.py`
+/// computes two measures: SSIM of the luma (11-tap Gaussian window), and SSIMULACRA2 of the colours, compared with the
+/// best one rounded to bytes.
 struct Closeness {
     private let job: Thumbnails.Job
     private let original: String

@@ -32,7 +32,7 @@ enum Decoding {
         for (peer, job) in [("Pillow", "pillow-decode"), ("pyvips", "vips-decode")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: job, path: path) { width, height in
-                    // The peers leave the image as it is stored; turned images are not among these.
+                    // The peers do not turn images upright, and no image here needs turning.
                     try Check.size(width, height, is: (image.width, image.height))
                 }
             }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Pixels in memory to encoded bytes in memory, on one thread.
 enum Encoding {
-    /// One image and what is made of it.
+    /// One image and its encoding.
     struct Job: Sendable {
         let name: String
         let image: SubjectImage
@@ -63,7 +63,9 @@ enum Encoding {
         }
     }
 
-    /// The number of bytes of each peer beside ours; a PNG may have 1.02 times Pillow's.
+    /// Returns our number of bytes and each peer's.
+    ///
+    /// A PNG may have 1.02 times the bytes of Pillow's.
     private static func sizes(_ job: Job, _ path: String, _ session: Session) async throws -> [Row] {
         let ours = Double(try await TintypeEncoding.size(job, path))
         let metric = Metric.plain("size", "kB", lowerIsBetter: true)

@@ -8,11 +8,13 @@ enum Geometry {
     struct Job: Sendable {
         let name: String
         let transformer: any ImageTransformer
-        /// The operation as the Python worker knows it.
+        /// The operation's name in the Python worker.
         let operation: String
-        /// Whether the image has alpha, which grows from nothing at the top to all at the bottom.
+        /// Whether the image has alpha, which increases from clear at the top to opaque at the bottom.
         let hasAlpha: Bool
-        /// The size of the result; those of the peers may differ by a pixel where the angle is no quarter turn.
+        /// The size of the result.
+        ///
+        /// The peers' sizes may differ by a pixel if the angle is not a quarter turn.
         let size: (width: Int, height: Int)
 
         var options: PythonWorker.JobOptions {
@@ -25,7 +27,7 @@ enum Geometry {
 
     private static let jobs = [false, true].flatMap { hasAlpha in
         let (width, height) = (image.width, image.height)
-        // Without alpha what is beside the image is black, as in Pillow.
+        // Without alpha, the area outside the image is black, as in Pillow.
         func turn(_ interpolation: Rotate.Interpolation) -> Rotate {
             Rotate(degrees: 17, background: hasAlpha ? .clear : .black, interpolation: interpolation)
         }

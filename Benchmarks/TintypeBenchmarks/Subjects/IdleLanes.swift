@@ -1,13 +1,12 @@
 import Foundation
 
-/// One large image on a loader whose other lanes have nothing to do, and on one whose lanes are all busy: with their help,
-/// and without.
+/// Loads one large image with the help of idle lanes, and without help because all other lanes are busy.
 enum IdleLanes {
-    /// What is made of an image.
+    /// An image and the requested result.
     struct Job: Sendable {
         let name: String
         let image: SubjectImage
-        /// The longest side of the thumbnail; `nil` for the whole image.
+        /// The longest side of the thumbnail, or `nil` for the whole image.
         let side: Int?
         let path: @Sendable (Session) async throws -> String
 

@@ -2,17 +2,18 @@ import TintypeCoding
 
 /// JPEGs to a part of their size, on one thread: with the ways around libjpeg's own code, and without.
 enum JPEGShortcuts {
-    /// An image, and by what its sides are divided.
+    /// An image, and the divisors of its sides.
     private struct Job {
         let name: String
         let image: SubjectImage
         let divisors: [Int]
-        /// What it must reach against Tintype without the ways, by divisor; against the bare library where that is due.
+        /// The bars by divisor: against Tintype without the shortcuts, or against the bare library if that is the
+        /// comparison.
         let bars: [Int: Double]
         let path: @Sendable (Session) async throws -> String
     }
 
-    /// Without the ways.
+    /// The side without the shortcuts.
     private static let library = "tintype with libjpeg alone"
 
     private static let jobs = [

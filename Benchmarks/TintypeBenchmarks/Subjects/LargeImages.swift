@@ -33,7 +33,7 @@ enum LargeImages {
             var contest = Contest()
             await contest.enterOurs { try TintypeLargeImage.scaledDown(path) }
             try await contest.measure(session.plan.limited(to: 3))
-            // 4857x3238 in RGB are 45 MiB; 32 more for the strip and all else.
+            // 4857x3238 in RGB are 45 MiB. The strip and everything else may take 32 more.
             return contest.rows(named: Self.pngName + "-scale-down", .peak) { _ in [.under(45 + 32)] }
                 + contest.rows(named: Self.pngName + "-scale-down", .wall(.milliseconds))
         },
@@ -42,8 +42,10 @@ enum LargeImages {
         },
     ]
 
-    /// The target, and 32 MiB for a strip and all else; of a progressive JPEG, the coefficients that
-    /// its format makes the codec hold: two bytes for each sample at 4:2:0.
+    /// Measures thumbnails, whose limit is the target and 32 MiB for a strip and everything else.
+    ///
+    /// For a progressive JPEG, it also includes the coefficients, which the codec must hold: two bytes for each sample
+    /// at 4:2:0.
     private static func thousands(_ session: Session) async throws -> [Row] {
         let mebibyte = 1_048_576.0
         let target = 1_000 * 640 * 3 / mebibyte

@@ -4,7 +4,7 @@ import TintypeImage
 
 /// Encoded bytes to encoded bytes with the same coefficients, on one thread.
 enum Lossless {
-    /// One image, what is done to it, and how jpegtran is told the same.
+    /// One image, its transform, and jpegtran's options for the same transform.
     struct Job: Sendable {
         let name: String
         let image: SubjectImage

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A cache folder of a million entries: how soon it is open, and what the databases that could have
-/// been its index cost.
+/// Measures how soon a cache folder of a million entries is open, and the cost of the databases that could have been
+/// its index.
 enum MillionEntries {
     static let benchmarks = [
         Benchmark(name: "disk-open-million", summary: "a folder of 1,000,000 entries: open, count, hit and miss") {

@@ -3,19 +3,20 @@ import TintypeTransforms
 
 /// Filters, adjustments and compositing of a decoded image of 12 megapixels, on one thread.
 ///
-/// libvips blurs without regard to alpha, and sharpens the lightness of an image that it converts to CIELAB and back.
-/// Pillow's Gaussian is three boxes. Saturation is that of CSS on all sides but Pillow's, which has other weights.
+/// libvips ignores alpha when it blurs. It sharpens the lightness of an image, which it converts to CIELAB and back.
+/// Pillow approximates a Gaussian by three boxes. All sides use the saturation of CSS, except Pillow, which has other
+/// weights.
 enum PixelOperations {
     /// One operation.
     struct Job: Sendable {
         let name: String
-        /// The operation as the Python worker knows it.
+        /// The operation's name in the Python worker.
         let operation: String
-        /// Whether the image has alpha, which grows from nothing at the top to all at the bottom.
+        /// Whether the image has alpha, which increases from clear at the top to opaque at the bottom.
         let hasAlpha: Bool
         /// Makes the transformer for an image.
         let transformer: @Sendable (Image) throws -> any ImageTransformer
-        /// How many times as fast as the faster peer it must be, in processor time.
+        /// The required speed in processor time, as a multiple of the faster peer's speed.
         let bar: Double
 
         static let image = SubjectImage.camera
@@ -54,7 +55,7 @@ enum PixelOperations {
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
         let path = try await Job.image.path(session)
-        // Colours that can't be seen bleed into those that can unless alpha is multiplied in before.
+        // Without premultiplied alpha, the colours of invisible pixels bleed into visible ones.
         let premultiplied = job.hasAlpha && job.operation.hasPrefix("blur") ? "\(job.operation)-premultiplied" : nil
         return try await Contest.ofOperation(
             job.name,

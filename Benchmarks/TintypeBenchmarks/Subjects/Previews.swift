@@ -1,5 +1,5 @@
-/// What previews cost: a progressive JPEG that arrives in pieces, against its decode in one go; and loads with previews,
-/// against loads without.
+/// Measures the cost of previews: a progressive JPEG that arrives in pieces, compared with a decode of the whole file,
+/// and loads with and without previews.
 enum Previews {
     static let benchmarks = [scans] + loads.map { load($0.kind, $0.image) }
 

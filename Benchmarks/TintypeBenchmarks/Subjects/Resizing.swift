@@ -3,7 +3,7 @@ enum Resizing {
     /// One size, and how samples are weighed.
     struct Job: Sendable {
         let name: String
-        /// The width of the result; its height follows.
+        /// The width of the result, which determines its height.
         let side: Int
         let isLinear: Bool
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Ten sizes of one photograph of 12 megapixels, requested at once: of one address, and of ten that share nothing.
+/// Requests ten sizes of one photograph of 12 megapixels at once, from one address and from ten separate ones.
 enum SharedSizes {
     static let sides = Array(stride(from: 100, through: 1_000, by: 100))
 

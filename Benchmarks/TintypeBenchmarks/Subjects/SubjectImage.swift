@@ -1,11 +1,11 @@
-/// An image of the corpus that benchmarks work on.
+/// An image of the corpus for benchmarks.
 struct SubjectImage: Sendable {
-    /// Where the corpus has it.
+    /// The file's path in the corpus.
     let file: String
     /// The size of the upright image.
     let width: Int
     let height: Int
-    /// Whether its metadata is taken out first: it has a profile, which only some sides convert.
+    /// Whether to remove its metadata first, because only some sides convert its colour profile.
     var isStripped = false
     /// Whether it is a JPEG of several scans.
     var isProgressive = false
@@ -13,12 +13,12 @@ struct SubjectImage: Sendable {
     var isJPEG: Bool { self.file.hasSuffix(".jpg") }
     var megapixels: Double { Double(self.width * self.height) / 1e6 }
 
-    /// The size when the codec scales it down, the last fraction of a pixel a whole one.
+    /// Returns the size after the codec scales it down, with fractions of a pixel rounded up.
     func size(dividedBy divisor: Int) -> (width: Int, height: Int) {
         ((self.width + divisor - 1) / divisor, (self.height + divisor - 1) / divisor)
     }
 
-    /// Where it, or a stand-in of the same size and format, lies on this machine.
+    /// Returns the path of the file, or of a stand-in of the same size and format.
     func path(_ session: Session) async throws -> String {
         let photographs = session.photographs
         return self.isStripped
@@ -48,7 +48,7 @@ struct SubjectImage: Sendable {
     /// A photograph in lossy WebP.
     static let webpPhotograph = SubjectImage(file: "photos/webpvp8.webp", width: 1600, height: 900)
 
-    /// The photographs of the corpus, in three formats; a diagram is left out.
+    /// The photographs of the corpus in three formats, without a diagram.
     static let photographs =
         [
             camera,

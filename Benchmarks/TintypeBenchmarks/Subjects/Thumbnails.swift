@@ -1,8 +1,8 @@
 import Foundation
 
-/// A 12-megapixel JPEG in memory to an encoded image of 400 or 200 pixels, on one thread.
+/// Converts a 12-megapixel JPEG in memory to an encoded image of 400 or 200 pixels, on one thread.
 enum Thumbnails {
-    /// One image and what is made of it.
+    /// One image and its thumbnail.
     struct Job: Sendable {
         let name: String
         let image: SubjectImage
@@ -39,7 +39,7 @@ enum Thumbnails {
         }
     }
 
-    /// An image whose rows are resampled as they are decoded.
+    /// An image whose rows are resampled during the decode.
     private static let largePNG = Job(
         name: "png-96mp-400",
         image: SubjectImage(file: "diagram-12000x8000.png", width: 12_000, height: 8_000),

@@ -3,9 +3,9 @@ import TintypeCoding
 import TintypeImage
 import TintypeRendering
 
-/// Tintype's side of animations: a frame source that keeps nothing, on one decode lane.
+/// Tintype's side of animations: a frame source without a cache, on one decode lane.
 enum TintypeAnimations {
-    /// Opens the file at `path`, which is read once, before, and asks for every frame in turn.
+    /// Opens the file at `path`, which is read once beforehand, and requests every frame in turn.
     static func contestant(_ job: Animations.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let lanes = DecodeLanes(count: 1)

@@ -20,7 +20,7 @@ enum TintypeBombs {
         }
     }
 
-    /// The child's job: size 0x0 says that the file was refused.
+    /// Performs the child's job, whose size of 0x0 means that the decoder rejected the file.
     static func meet(_ path: String) async throws {
         try await ChildJob.measure(isTimed: true) {
             let data = try Data(contentsOf: URL(fileURLWithPath: path))

@@ -2,9 +2,9 @@ import Foundation
 import Synchronization
 import Tintype
 
-/// Tintype's sides of cold loads: the loader, and what it is made of without a loader around it.
+/// Tintype's sides of cold loads: the loader, and its parts without a loader.
 enum TintypeColdLoads {
-    /// Gives every load an address of its own, so that none is shared and none is cached.
+    /// Assigns every load a separate address, so that loads are neither shared nor cached.
     private final class Addresses: Sendable {
         private let target: ColdLoads.Target
         private let last = Atomic<Int>(0)
@@ -22,7 +22,7 @@ enum TintypeColdLoads {
         }
     }
 
-    /// A photograph of about the size that `name` says, on the origin.
+    /// Serves a photograph of about the size in `name` from the origin.
     static func target(_ name: String, side: Int?, _ session: Session) async throws -> ColdLoads.Target {
         let original = try Data(contentsOf: URL(fileURLWithPath: try await session.photographs.small(session)))
         let image = try ImageDecoder(original, registry: CoderRegistry()).decode()
@@ -36,7 +36,7 @@ enum TintypeColdLoads {
         return .init(address: address, byteCount: data.count, width: small.width, height: small.height)
     }
 
-    /// An image as it is, on the origin.
+    /// Serves an unchanged image from the origin.
     static func target(_ image: SubjectImage, _ session: Session) async throws -> ColdLoads.Target {
         let url = URL(fileURLWithPath: try await image.path(session))
         let data = try Data(contentsOf: url)
@@ -67,7 +67,7 @@ enum TintypeColdLoads {
         }
     }
 
-    /// The same downloads and decodes, each task by itself: nothing is shared, counted or kept.
+    /// Runs the same downloads and decodes in separate tasks, without sharing, counting or caching.
     static func bare(_ target: ColdLoads.Target) -> Contestant {
         let (downloads, lanes, registry) = (
             DownloadActor(), DecodeLanes(count: ProcessInfo.processInfo.activeProcessorCount), CoderRegistry()

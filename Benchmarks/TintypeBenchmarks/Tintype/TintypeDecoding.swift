@@ -4,8 +4,9 @@ import TintypeImage
 
 /// Tintype's side of decoding: sniffing, limits, header and pixels, on one decode lane.
 enum TintypeDecoding {
-    /// Decodes the file at `path`, which is read once, before, to a `divisor`-th of its size; with `shortcuts`, by the coder
-    /// for JPEG alone.
+    /// Decodes the file at `path` to 1/`divisor` of its size.
+    ///
+    /// The file is read once beforehand. With `shortcuts`, a JPEG coder with these shortcuts is the only coder.
     static func contestant(
         _ picture: SubjectImage,
         _ path: String,

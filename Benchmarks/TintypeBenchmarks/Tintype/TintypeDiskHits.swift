@@ -73,7 +73,7 @@ enum TintypeDiskHits {
         let folder = session.folders.temporary.appendingPathComponent("disk-\(UUID())")
         let loader = TintypeLoader.withDisk(in: folder)
         _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore], originalCaching: .disk))
-        // A miss would be an error: nothing here can come from the network.
+        // A miss would be an error, because the network is not available here.
         let request = ImageRequest(url: url, originalCaching: .disk, cachePolicy: .cacheOnly)
         try Check.equal("the image's source", "\(try await loader.response(for: request).source)", "disk")
         return (loader, request)

@@ -1,8 +1,7 @@
 import Foundation
 import TintypeCaching
 
-/// Ten writers, half of them in another process, that store twenty times what the limit allows, while
-/// the folder is measured.
+/// Ten writers, half of them in another process, store twenty times the limit while the folder is measured.
 enum TintypeDiskWriters {
     private static let limit = 64 << 20
     private static let writersPerProcess = 5

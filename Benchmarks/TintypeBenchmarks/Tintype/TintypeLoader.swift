@@ -3,7 +3,7 @@ import Tintype
 
 /// Loaders as the benchmarks need them.
 enum TintypeLoader {
-    /// A loader with one decode lane that keeps nothing on disk.
+    /// Returns a loader with one decode lane and without a disk tier.
     static func withoutDisk() -> LoaderActor {
         var configuration = LoaderActor.Configuration()
         configuration.disk = nil

@@ -16,7 +16,7 @@ enum TintypeLossless {
         }
     }
 
-    /// How many bytes come of it, without metadata.
+    /// Returns the size of the result in bytes, without metadata.
     static func size(_ job: Lossless.Job, _ path: String) throws -> Int {
         var transform = job.transform
         transform.metadata = .none

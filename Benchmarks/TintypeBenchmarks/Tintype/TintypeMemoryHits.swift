@@ -2,17 +2,16 @@ import CTintypeAllocationCounter
 import Foundation
 import Tintype
 
-/// Tintype's side of memory hits: a loader that has images in memory, one of which is asked
-/// for again and again in each sample.
+/// Tintype's side of memory hits: each sample repeatedly requests one of the images in a loader's memory.
 enum TintypeMemoryHits {
     /// The width of the images.
     private static let side = 32
 
-    /// What the image is asked for with.
+    /// The kind of request for the image.
     enum Way: Sendable {
         /// The very request that loaded it.
         case same
-        /// Another request for the same, built once.
+        /// Another, equal request, built once.
         case equal
         /// The URL.
         case url
@@ -38,7 +37,7 @@ enum TintypeMemoryHits {
         }
     }
 
-    /// Sets requests up, each anew.
+    /// Creates a new request for each operation.
     static func requestContestant() throws -> Contestant {
         guard let url = URL(string: "http://127.0.0.1:9/photographs/image-1.jpg") else {
             throw Unavailable("the URL is none")
@@ -75,7 +74,7 @@ enum TintypeMemoryHits {
         return count
     }
 
-    /// How often the task was queued anew during `hits` hits by request.
+    /// Returns how often the task was queued again during `hits` hits by request.
     static func suspensions(hits: Int, _ session: Session) async throws -> Int {
         let filled = try await Filled(session)
         let request = try filled.anyRequest()
@@ -88,7 +87,7 @@ enum TintypeMemoryHits {
         }
     }
 
-    /// Asks for encoded images.
+    /// Requests encoded images.
     static func encodedContestant(_ session: Session) async throws -> Contestant {
         let filled = try await Filled(session)
         let encoding = OutputEncoding.webp(quality: 75)
@@ -117,7 +116,7 @@ enum TintypeMemoryHits {
         return count
     }
 
-    /// A loader that loaded its images over HTTP, and the requests for them.
+    /// A loader that has loaded its images over HTTP, and the requests for them.
     private struct Filled: Sendable {
         let loader = TintypeLoader.withoutDisk()
         let requests: [ImageRequest]
@@ -137,7 +136,7 @@ enum TintypeMemoryHits {
             }
         }
 
-        /// Asks `count` times by request and returns the widths of all images together.
+        /// Requests the image `count` times, and returns the sum of the widths.
         func hit(_ request: ImageRequest, _ count: Int) async throws -> Int {
             let loader = self.loader
             var widths = 0
@@ -145,7 +144,7 @@ enum TintypeMemoryHits {
             return widths
         }
 
-        /// Asks `count` times for the encoded image and returns the sizes together.
+        /// Requests the encoded image `count` times, and returns the sum of the sizes.
         func hitEncoded(_ request: ImageRequest, _ encoding: OutputEncoding, _ count: Int) async throws -> Int {
             let loader = self.loader
             var sizes = 0
@@ -161,14 +160,16 @@ enum TintypeMemoryHits {
             return widths
         }
 
-        /// Where a key lies in the table is chance: each sample draws another.
+        /// Returns a random request.
+        ///
+        /// The position of a key in the table is random, so each sample chooses another key.
         func anyRequest() throws -> ImageRequest {
             guard let request = self.requests.randomElement() else { throw Unavailable("there are no requests") }
             return request
         }
     }
 
-    /// A small black image as PNG.
+    /// Returns a small black image as PNG.
     private static func picture() throws -> Data {
         let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
         let image = try Image(pixels: PixelBuffer(layout, filling: { _ in }))

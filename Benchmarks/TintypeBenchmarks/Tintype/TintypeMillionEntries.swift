@@ -7,7 +7,9 @@ enum TintypeMillionEntries {
         CacheKey("https://images.example.org/photo-\(number).jpg")
     }
 
-    /// A folder of `count` entries of 900 bytes; made once, and kept between runs: it takes minutes and 4 GB.
+    /// Returns a folder of `count` entries of 900 bytes.
+    ///
+    /// Later runs reuse it, because it takes minutes and 4 GB.
     static func folder(_ count: Int, _ session: Session) async throws -> String {
         let folder = session.folders.results.appendingPathComponent("entries-\(count)")
         let cache = DiskCache(DiskCache.Configuration(directory: folder, maximumAge: nil, sizeLimit: .max))

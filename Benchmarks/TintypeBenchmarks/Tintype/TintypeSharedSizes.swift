@@ -4,14 +4,16 @@ import Tintype
 
 /// Both sides of ``SharedSizes``: a loader without caches.
 enum TintypeSharedSizes {
-    /// Gives every operation an address of its own, so that none is cached.
+    /// Assigns every operation a separate address, so that operations are not cached.
     private final class Numbers: Sendable {
         private let last = Atomic<Int>(0)
 
         func next() -> Int { self.last.add(1, ordering: .relaxed).newValue }
     }
 
-    /// Loads all sizes at once, of one address or of one each; an operation is all of them.
+    /// Loads all sizes at once, from one address or from one address each.
+    ///
+    /// An operation is all sizes together.
     static func contestant(_ target: ColdLoads.Target, isShared: Bool) -> Contestant {
         var configuration = LoaderActor.Configuration()
         configuration.disk = nil

@@ -20,7 +20,7 @@ enum TintypeThumbnails {
         }
     }
 
-    /// Writes what ``contestant(_:_:)`` makes to a file.
+    /// Writes the result of ``contestant(_:_:)`` to a file.
     static func write(_ job: Thumbnails.Job, _ original: String, to path: String) async throws {
         let loader = TintypeLoader.withoutDisk()
         let image = try await self.thumbnail(job, original, loader)
