@@ -69,7 +69,7 @@ struct OrderStorm {
         configuration.laneCount = 2
         let isSmall = Int.random(in: 0..<4, using: &random) == 0
         if Int.random(in: 0..<4, using: &random) == 0 { configuration.memory.costLimit = 4_000 }
-        var disks = ["high", "low"].map { [folder] in DiskCache.Configuration(directory: folder.url(of: $0)) }
+        var disks = ["near", "far"].map { [folder] in DiskCache.Configuration(directory: folder.url(of: $0)) }
         for index in disks.indices where isSmall {
             disks[index].sizeLimit = 20_000
             disks[index].pendingByteLimit = 4_000
@@ -78,8 +78,8 @@ struct OrderStorm {
         switch kind {
         case 0: configuration.disk = nil
         case 1:
-            let memory = configuration.memory
-            configuration.cache = CacheGroup(disks.map { CacheActor(memory: MemoryCache(memory), disk: DiskCache($0)) })
+            configuration.disk = disks[0]
+            configuration.tiers = [DiskCache(disks[1])]
         default: configuration.disk = disks[0]
         }
         self.setting = "seed \(seed), \(configuration.cachePolicy), disk \(kind)\(isSmall ? ", small" : "")"

@@ -23,9 +23,14 @@ public struct DataResponse: Sendable {
     /// Whether HTTP permits to store images of the bytes.
     let mayBeKept: Bool
     private let call: CallRecord?
+    private let tier: String?
 
-    /// The durations of the parts of the load.
-    public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
+    /// The durations of the parts of the load, and the tier that had the bytes.
+    public var metrics: LoadMetrics {
+        var metrics = self.call?.metrics ?? LoadMetrics()
+        metrics.tier = metrics.tier ?? self.tier
+        return metrics
+    }
 
     /// Creates the response to `request`, without the parts that only other callers of the load requested.
     init(_ body: Body, for request: ImageRequest) {
@@ -37,5 +42,6 @@ public struct DataResponse: Sendable {
         self.revalidation = body.revalidation
         self.mayBeKept = body.mayBeKept
         self.call = body.call
+        self.tier = body.tier
     }
 }

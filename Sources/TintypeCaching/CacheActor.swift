@@ -1,171 +1,219 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// A cache that holds decoded images in memory and encoded bytes on disk.
+/// A cache that holds decoded images in memory and encoded bytes in a list of byte tiers.
 ///
-/// Look-ups, stores and removals run concurrently on any number of threads. The actor itself only guards the error of
-/// the last failed read.
+/// The first byte tier is usually a ``DiskCache``. Farther tiers, such as a store that several machines share, conform to
+/// ``ByteTier``:
 ///
-/// A load never fails because of its cache. A disk read that fails is a miss, and the error of a store in the
-/// background is in the statistics.
-public actor CacheActor: ImageCache {
+/// ```swift
+/// let cache = CacheActor(tiers: [DiskCache(), redis])
+/// ```
+///
+/// A look-up asks the nearest tier first, and stores an entry of a farther tier in the nearer ones. Stores and removals
+/// reach all tiers. ``TierPolicies`` change that for each kind of operation.
+///
+/// Look-ups, stores and removals run concurrently on any number of threads, and none of them waits for the actor.
+///
+/// A load never fails because of its cache. A read that fails is a miss, and the error of a store in the background is in
+/// the statistics.
+public actor CacheActor {
     /// The memory tier, which any thread may use.
     public nonisolated let memory: MemoryCache
-    /// The disk tier, which any thread may use; `nil` if the cache has only memory.
-    public nonisolated let disk: DiskCache?
+    private nonisolated let tiers: ByteTierList
 
-    private var lastReadError: CacheError?
-
-    /// Creates a cache of two tiers.
+    /// Creates a cache of a memory tier and a disk; `nil` for memory only.
     public init(memory: MemoryCache = MemoryCache(), disk: DiskCache?) {
         self.memory = memory
-        self.disk = disk
+        self.tiers = ByteTierList([disk].compactMap(\.self))
     }
 
-    public nonisolated var isLocal: Bool { true }
-
-    // MARK: Looking up
-
-    public nonisolated func memoryImage(for key: CacheKey) -> Image? {
-        self.memory.image(for: key, countsMiss: false)
-    }
-
-    public nonisolated func memoryEntry(for key: CacheKey) -> MemoryEntry? {
-        self.memory.entry(for: key)
-    }
-
-    public nonisolated func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
-        self.memory.peek(key)
-    }
-
-    public nonisolated func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
-        if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
-        guard tiers.contains(.disk) else { return nil }
-        return try await self.read { try await $0.entry(for: key) }.map { .disk($0) }
-    }
-
-    public nonisolated func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
-        try await self.read { try await $0.metadata(for: key) }
-    }
-
-    public nonisolated func file(for key: CacheKey) async throws -> CachedFile? {
-        try await self.read { try await $0.file(for: key) }
-    }
-
-    public nonisolated func readyEntry(for key: CacheKey) -> DiskEntry? {
-        self.disk?.readyEntry(for: key)
-    }
-
-    public nonisolated func readyMetadata(for key: CacheKey) -> EntryMetadata? {
-        self.disk?.readyMetadata(for: key)
-    }
-
-    private nonisolated func read<Found>(_ read: (DiskCache) async throws -> Found?) async throws -> Found? {
-        guard let disk = self.disk else { return nil }
-        do {
-            return try await read(disk)
-        } catch let error as CacheError {
-            await self.note(error)
-            return nil
+    /// Creates a cache of a memory tier and byte tiers.
+    ///
+    /// - Parameters:
+    ///   - memory: The memory tier.
+    ///   - tiers: The byte tiers, the nearest first.
+    ///   - policies: The tiers that take part in each kind of operation.
+    ///   - timeBudget: The longest time of a call to a tier that is not a ``DiskCache``; a longer call is cancelled, and is
+    ///     a miss.
+    ///   - storeErrorHandler: Receives the errors of stores and removals in these tiers; by default they are only counted.
+    public init(
+        memory: MemoryCache = MemoryCache(),
+        tiers: [any ByteTier],
+        policies: TierPolicies = TierPolicies(),
+        timeBudget: Duration = .seconds(1),
+        storeErrorHandler: @escaping @Sendable (CacheError) -> Void = { _ in }
+    ) {
+        self.memory = memory
+        let ordered = tiers.map { tier in
+            tier as? any OrderedByteTier
+                ?? OrderedTier(tier, timeBudget: timeBudget, reportError: storeErrorHandler)
         }
+        self.tiers = ByteTierList(ordered, policies: policies)
     }
 
-    private func note(_ error: CacheError) { self.lastReadError = error }
+    init(memory: MemoryCache = MemoryCache(), list: ByteTierList) {
+        self.memory = memory
+        self.tiers = list
+    }
 
-    public nonisolated func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+    /// The nearest disk; `nil` if no tier is a ``DiskCache``.
+    public nonisolated var disk: DiskCache? { self.tiers.disk }
+
+    /// Whether the cache has a byte tier.
+    package nonisolated var hasByteTiers: Bool { !self.tiers.isEmpty }
+
+    /// Whether all entries come from the memory and the disks of this machine.
+    ///
+    /// A loader lets local reads wait for their turn if too many bytes are in memory. It never does so for reads that
+    /// may take long, such as from another machine.
+    package nonisolated var isLocal: Bool { self.tiers.isLocal }
+
+    // MARK: Bytes
+
+    /// Returns the entry of `key` from the nearest byte tier that has it.
+    ///
+    /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
+    public nonisolated func entry(for key: CacheKey) async throws -> ByteEntry? {
+        try await self.tiers.entry(for: key)
+    }
+
+    /// Returns the metadata of the entry of `key` from the nearest byte tier that has it; does not count as a use.
+    ///
+    /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
+    public nonisolated func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.tiers.metadata(for: key)
+    }
+
+    /// Returns the entry of `key` from the byte tiers, checked, if it is small and ready without waiting.
+    ///
+    /// An entry counts as a use. `nil` does not mean that there is no entry, and does not count as a miss.
+    package nonisolated func readyEntry(for key: CacheKey) -> ByteEntry? {
+        self.tiers.readyEntry(for: key)
+    }
+
+    /// Returns the metadata of the entry of `key` in the byte tiers, checked, if it is ready without waiting.
+    ///
+    /// It does not count as a use. `nil` does not mean that there is no entry.
+    package nonisolated func readyMetadata(for key: CacheKey) -> EntryMetadata? {
+        self.tiers.readyMetadata(for: key)
+    }
+
+    /// Opens and checks the file of the entry of `key` on disk, and counts as a use.
+    ///
+    /// An entry that only a farther tier has is stored on disk first.
+    ///
+    /// - Throws: `CancellationError` only. If the disk fails to read, there is no file.
+    public nonisolated func file(for key: CacheKey) async throws -> CachedFile? {
+        try await self.tiers.file(for: key)
+    }
+
+    // MARK: Both
+
+    /// Returns the chosen tiers that have `key`.
+    ///
+    /// Does not count as a use of the entry.
+    public nonisolated func tiers(holding key: CacheKey, in tiers: CacheTiers = .all) async -> CacheTiers {
         var found = CacheTiers.none
         if tiers.contains(.memory), self.memory.contains(key) { found.insert(.memory) }
-        if tiers.contains(.disk), let disk = self.disk, await disk.contains(key) { found.insert(.disk) }
+        if tiers.contains(.disk), await self.tiers.contains(key) { found.insert(.disk) }
         return found
     }
 
-    // MARK: Storing
+    /// Returns whether one of the chosen tiers has `key`.
+    ///
+    /// Does not count as a use of the entry.
+    public nonisolated func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
+        await !self.tiers(holding: key, in: tiers).isEmpty
+    }
 
+    /// Stores an image in memory, and its bytes in the byte tiers in the background.
+    ///
+    /// If an argument is `nil`, the call does not change its tiers. If the metadata names another body
+    /// (``EntryMetadata/bodyDigest``) than the older entry, no look-up finds the older entry any more, even if the store
+    /// fails.
+    ///
+    /// - Returns: The outcome for the image, or `nil` without an image.
     @discardableResult
     public nonisolated func store(
         _ image: Image?,
         data: Data?,
         metadata: EntryMetadata,
         for key: CacheKey,
-        in tiers: CacheTiers
-    ) -> InsertOutcome? {
-        if tiers.contains(.disk), let data { self.disk?.enqueueStore(data, metadata: metadata, for: key) }
-        guard tiers.contains(.memory), let image else { return nil }
-        let outcome = self.memory.insert(image, metadata: metadata, for: key)
-        // Remove encoded images last: one that is encoded meanwhile already uses the new image.
-        self.memory.removeEncoded(of: key)
-        return outcome
+        in tiers: CacheTiers = .all
+    ) async -> InsertOutcome? {
+        if tiers.contains(.disk), let data { await self.tiers.enqueueStore(data, metadata: metadata, for: key) }
+        return tiers.contains(.memory) ? self.store(image, metadata, for: key) : nil
     }
 
-    public nonisolated func keepInMemory(
-        _ image: Image,
-        metadata: EntryMetadata,
-        for key: CacheKey,
-        unless isObsolete: @Sendable () -> Bool
-    ) {
-        self.memory.insert(image, metadata: metadata, for: key, unless: isObsolete)
-    }
-
+    /// Stores an image in memory and its bytes in the byte tiers, like the store in the background, and waits for these.
+    ///
+    /// - Returns: The outcome for the image, or `nil` without an image.
+    /// - Throws: ``CacheError`` of a byte tier; the image is in memory all the same, and the other tiers have the bytes.
     @discardableResult
     public nonisolated func storeAndWait(
         _ image: Image?,
         data: Data?,
         metadata: EntryMetadata,
         for key: CacheKey,
-        in tiers: CacheTiers
+        in tiers: CacheTiers = .all
     ) async throws -> InsertOutcome? {
-        let outcome = self.store(image, data: nil, metadata: metadata, for: key, in: tiers)
-        if tiers.contains(.disk), let data { try await self.disk?.store(data, metadata: metadata, for: key) }
+        let outcome = tiers.contains(.memory) ? self.store(image, metadata, for: key) : nil
+        if tiers.contains(.disk), let data { try await self.tiers.store(data, metadata: metadata, for: key) }
         return outcome
     }
 
+    private nonisolated func store(_ image: Image?, _ metadata: EntryMetadata, for key: CacheKey) -> InsertOutcome? {
+        guard let image else { return nil }
+        let outcome = self.memory.insert(image, metadata: metadata, for: key)
+        // Remove encoded images last: one that is encoded meanwhile already uses the new image.
+        self.memory.removeEncoded(of: key)
+        return outcome
+    }
+
+    /// Returns when all background stores that began before the call have ended.
     public nonisolated func waitForPendingStores() async {
-        await self.disk?.waitForPendingStores()
-    }
-
-    public nonisolated func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
-        self.memory.encodedEntry(for: key, encoding: encoding, countsMiss: countsMiss)
-    }
-
-    public nonisolated func keepEncoded(
-        _ entry: EncodedEntry,
-        for key: CacheKey,
-        encoding: UInt64,
-        unless isObsolete: @Sendable () -> Bool
-    ) {
-        self.memory.keepEncoded(entry, for: key, encoding: encoding, unless: isObsolete)
+        await self.tiers.waitForPendingStores()
     }
 
     // MARK: Removing
 
+    /// Removes the entry of `key` from the chosen tiers, and returns whether there was one.
+    ///
+    /// - Throws: ``CacheError`` if a byte tier cannot remove it.
     @discardableResult
-    public nonisolated func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
-        var isRemoved = false
-        if tiers.contains(.memory) { isRemoved = self.memory.remove(key) }
-        if tiers.contains(.disk), let disk = self.disk, try await disk.remove(key) { isRemoved = true }
-        return isRemoved
+    public nonisolated func remove(_ key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
+        let isRemoved = tiers.contains(.memory) && self.memory.remove(key)
+        guard tiers.contains(.disk) else { return isRemoved }
+        return try await self.tiers.remove(key) || isRemoved
     }
 
+    /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and returns whether
+    /// there were any.
+    ///
+    /// - Throws: ``CacheError`` if a byte tier cannot remove an entry.
     @discardableResult
-    public nonisolated func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
-        var isRemoved = false
-        if tiers.contains(.memory) { isRemoved = self.memory.removeFamily(of: key) }
-        if tiers.contains(.disk), let disk = self.disk, try await disk.removeFamily(of: key) { isRemoved = true }
-        return isRemoved
+    public nonisolated func removeFamily(of key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
+        let isRemoved = tiers.contains(.memory) && self.memory.removeFamily(of: key)
+        guard tiers.contains(.disk) else { return isRemoved }
+        return try await self.tiers.removeFamily(of: key) || isRemoved
     }
 
-    public nonisolated func removeAll(from tiers: CacheTiers) async throws {
+    /// Removes all entries of the chosen tiers.
+    ///
+    /// - Throws: ``CacheError`` if a byte tier cannot remove its entries.
+    public nonisolated func removeAll(from tiers: CacheTiers = .all) async throws {
         if tiers.contains(.memory) { self.memory.removeAll() }
-        if tiers.contains(.disk) { try await self.disk?.removeAll() }
+        if tiers.contains(.disk) { try await self.tiers.removeAll() }
     }
 
-    // MARK: Figures
+    // MARK: Statistics
 
+    /// Returns the statistics of the cache.
     public func statistics() async -> CacheStatistics {
         var statistics = CacheStatistics()
         statistics.memory = self.memory.statistics
-        if let disk = await self.disk?.statistics() { statistics.disks = [disk] }
-        statistics.lastReadError = self.lastReadError
+        statistics.tiers = await self.tiers.statistics()
         return statistics
     }
 }

@@ -145,6 +145,30 @@ public struct CacheError: TintypeError {
         )
     }
 
+    /// Returns the error for a call to the byte tier `name` that threw `error`.
+    static func tier(_ name: String, _ error: any Error) -> CacheError {
+        if let error = error as? CacheError { return error }
+        return CacheError(code: .tierFailed, message: "The cache tier \(name) failed: \(error). Check its service.")
+    }
+
+    /// Returns the error for a call to the byte tier `name` that took longer than its budget.
+    static func tierTimedOut(_ name: String, _ budget: Duration) -> CacheError {
+        CacheError(
+            code: .tierTimedOut,
+            message:
+                "The cache tier \(name) did not answer within \(budget); check its service or raise the time budget."
+        )
+    }
+
+    /// Returns the error for a store in the byte tier `name` that was refused because `byteCount` bytes already wait.
+    static func tooManyPending(_ byteCount: Int, inTier name: String) -> CacheError {
+        CacheError(
+            code: .tooManyPendingStores,
+            message:
+                "The cache tier \(name) is too slow: \(byteCount) bytes wait to be stored. Choose a faster service."
+        )
+    }
+
     private static func general(_ error: SystemCallError, in directory: String) -> (Code, String) {
         let folder = "cache folder \(directory)"
         return switch error.number {
@@ -178,6 +202,10 @@ extension TintypeErrorCode {
     public static let entryTooLarge = TintypeErrorCode("entryTooLarge", .internalFailure)
     /// The disk is so slow that the pending stores have reached their limit.
     public static let tooManyPendingStores = TintypeErrorCode("tooManyPendingStores", .busy)
+    /// A byte tier that is not a disk of this library failed; the underlying error is in the message.
+    public static let tierFailed = TintypeErrorCode("tierFailed", .internalFailure)
+    /// A byte tier did not answer within the time budget of the cache.
+    public static let tierTimedOut = TintypeErrorCode("tierTimedOut", .busy)
     /// The disk failed to read or write (`EIO`).
     public static let diskFault = TintypeErrorCode("diskFault", .internalFailure)
     /// Another process held the folder's lock for too long; it may have been stopped.

@@ -17,23 +17,17 @@ import TintypeTestTraits
         self.cache = CacheActor(disk: DiskCache(.init(directory: self.folder.url)))
     }
 
-    @Test func `memory is asked before the disk`() async throws {
-        #expect(try await self.cache.lookUp(self.key) == nil)
+    @Test func `an entry is stored in memory and on disk`() async throws {
+        #expect(try await self.cache.entry(for: self.key) == nil)
         let image = try makeImage()
         await self.cache.store(image, data: makeData(10), metadata: .sample, for: self.key)
-        guard case .memory(let entry)? = try await self.cache.lookUp(self.key) else {
-            Issue.record("not found in memory")
-            return
-        }
-        #expect(entry.image.pixels === image.pixels)
-        #expect(entry.metadata == .sample)
-        self.cache.memory.removeAll()
-        guard case .disk(let entry)? = try await self.cache.lookUp(self.key) else {
-            Issue.record("not found on disk")
-            return
-        }
-        #expect(entry.data == makeData(10))
-        #expect(entry.metadata == .sample)
+        let held = try #require(self.cache.memory.entry(for: self.key))
+        #expect(held.image.pixels === image.pixels)
+        #expect(held.metadata == .sample)
+        let stored = try #require(try await self.cache.entry(for: self.key))
+        #expect(stored.data == makeData(10))
+        #expect(stored.metadata == .sample)
+        #expect(stored.tier == "disk")
     }
 
     @Test func `tiers and files are described by their names`() async throws {
@@ -45,12 +39,12 @@ import TintypeTestTraits
     }
 
     @Test func `a load that looks, and peeks after its miss, counts as one miss`() async throws {
-        let cache: any ImageCache = self.cache
-        #expect(cache.memoryImage(for: self.key) == nil)
-        #expect(cache.memoryEntry(for: self.key) == nil)
-        #expect(cache.peekMemoryEntry(for: self.key) == nil)
+        let cache = self.cache
+        #expect(cache.memory.image(for: self.key, countsMiss: false) == nil)
+        #expect(cache.memory.entry(for: self.key) == nil)
+        #expect(cache.memory.peek(self.key) == nil)
         await cache.store(try makeImage(), data: nil, metadata: .sample, for: self.key)
-        #expect(cache.peekMemoryEntry(for: self.key)?.metadata == .sample)
+        #expect(cache.memory.peek(self.key)?.metadata == .sample)
         let statistics = await cache.statistics()
         #expect(statistics.memory.misses == 1)
         #expect(statistics.memory.hits == 0)
@@ -96,8 +90,10 @@ import TintypeTestTraits
     @Test func `disk that cant be read is a miss and not an error`() async throws {
         let url = self.folder.url.appending(path: String(repeating: "n", count: 300))
         let cache = CacheActor(disk: DiskCache(.init(directory: url)))
-        #expect(try await cache.lookUp(self.key) == nil)
-        #expect(await cache.statistics().lastReadError != nil)
+        #expect(try await cache.entry(for: self.key) == nil)
+        let statistics = await cache.statistics()
+        #expect(statistics.tiers.map(\.readFailures) == [1])
+        #expect(statistics.tiers.first?.lastReadError != nil)
         await #expect(throws: CacheError.self) {
             try await cache.storeAndWait(makeImage(), data: makeData(10), metadata: .init(), for: self.key)
         }
@@ -117,27 +113,23 @@ import TintypeTestTraits
             try await cache.storeAndWait(nil, data: makeData(10), metadata: .init(), for: key)
         }
         let look = Task(executorPreference: ThreadForEachJob()) {
-            try await HeldReads.$isAsked.withValue(true) { try await cache.lookUp(held) }
+            try await HeldReads.$isAsked.withValue(true) { try await cache.entry(for: held) }
         }
         await until { reads.areHeld }
         for key in others {
-            #expect(try await cache.lookUp(key) != nil)
+            #expect(try await cache.entry(for: key) != nil)
             try await cache.storeAndWait(nil, data: makeData(20), metadata: .init(), for: key)
             #expect(try await cache.remove(key))
         }
         reads.release()
-        guard case .disk(let entry)? = try await look.value else {
-            Issue.record("the look-up that was held found nothing")
-            return
-        }
-        #expect(entry.data == makeData(10))
+        #expect(try await look.value?.data == makeData(10))
     }
 
     @Test func `cache without a disk works in memory`() async throws {
         let cache = CacheActor(disk: nil)
         await cache.store(try makeImage(), data: makeData(10), metadata: .init(), for: self.key)
-        #expect(try await cache.lookUp(self.key) != nil)
-        #expect(try await cache.lookUp(self.key, in: .disk) == nil)
+        #expect(cache.memory.image(for: self.key) != nil)
+        #expect(try await cache.entry(for: self.key) == nil)
         #expect(await cache.statistics().disks.isEmpty)
         #expect(try await cache.remove(self.key))
     }

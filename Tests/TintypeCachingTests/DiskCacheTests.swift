@@ -148,7 +148,7 @@ import TintypeTestTraits
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         let gate = AsyncStream<Void>.makeStream()
-        let task = Task { () -> DiskEntry? in
+        let task = Task { () -> ByteEntry? in
             for await _ in gate.stream { break }
             return try await cache.entry(for: self.key)
         }

@@ -91,7 +91,7 @@ import TintypeTestTraits
         let cache = self.makeCache()
         #expect(await self.errorCode { _ = try await cache.entry(for: self.key) } == .lockTimedOut)
         #expect(await CacheActor(disk: cache).contains(self.key) == false)
-        #expect(try await CacheActor(disk: cache).lookUp(self.key, in: .disk) == nil)
+        #expect(try await CacheActor(disk: cache).entry(for: self.key) == nil)
         holder.finish()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         #expect(try await cache.entry(for: self.key) != nil)

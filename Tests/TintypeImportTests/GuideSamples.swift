@@ -78,7 +78,7 @@ func more(
     request.cachePolicy = .revalidate
     request.originalCaching = .disk
     request.variantCaching = .all
-    configuration.cache = CacheGroup([CacheActor(disk: archive), CacheActor(disk: recent)])
+    configuration.cache = CacheActor(tiers: [recent, archive])
     request.cacheKey = "photo-17"
     request.credentials = .bearer(token)
     request.networkPolicy = .publicInternet

@@ -224,7 +224,7 @@ import TintypeTestTraits
         // What happens while one is told comes behind it.
         queue.takeEach { activity in
             if case .started = activity.kind {
-                add(.hit(.memory))
+                add(.hit(.memory, tier: nil))
                 take()
             }
             words.withLock { $0.append(activity.kind.word) }
@@ -448,7 +448,7 @@ extension LoadActivity.Kind {
         switch self {
         case .started: "started"
         case .joined: "joined"
-        case .hit(let source): "hit \(source)"
+        case .hit(let source, _): "hit \(source)"
         case .downloadStarted: "downloadStarted"
         case .downloadFinished: "downloadFinished"
         case .decoded(let size): "decoded \(size.width)x\(size.height)"

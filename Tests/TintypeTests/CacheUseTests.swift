@@ -104,7 +104,7 @@ import TintypeTestTraits
         #expect(response.image.width == 400)
         // Made anew, it was stored anew, and the origin was not needed.
         #expect(self.requests == 1)
-        guard case .disk(let entry) = try await loader.cache.lookUp(request.key, in: .disk) else {
+        guard let entry = try await loader.cache.entry(for: request.key) else {
             Issue.record("not stored anew")
             return
         }
@@ -137,7 +137,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader { $0.variantEncoder = { _, _ in bytes } }
         let request = self.makeThumbnailRequest(variants: .init())
         _ = try await loader.image(for: request)
-        guard case .disk(let entry) = try await loader.cache.lookUp(request.key, in: .disk) else {
+        guard let entry = try await loader.cache.entry(for: request.key) else {
             Issue.record("not stored")
             return
         }
@@ -168,17 +168,33 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a group of caches serves a loader`() async throws {
-        let low = CacheActor(disk: nil)
-        let high = CacheActor(disk: nil)
-        let loader = self.fixture.makeLoader { $0.cache = CacheGroup([low, high]) }
-        let request = ImageRequest(url: self.url)
-        let first = try await loader.image(for: request)
-        #expect(high.memory.contains(request.key))
-        #expect(!low.memory.contains(request.key))
-        high.memory.removeAll()
-        low.memory.insert(first, metadata: .init(), for: request.key)
-        #expect(try await loader.image(for: request).pixels === first.pixels)
+    @Test func `a tier that loaders share saves the second one its request`() async throws {
+        let shared = MemoryTier()
+        let request = ImageRequest(url: self.url, options: .waitForStore)
+        let first = self.fixture.makeLoader { $0.tiers = [shared] }
+        #expect(try await first.response(for: request).source == .network)
+        let second = self.fixture.makeLoader {
+            $0.tiers = [shared]
+            $0.disk?.directory = self.fixture.directory.url(of: "other")
+        }
+        let response = try await second.response(for: request)
+        #expect(response.source == .disk)
+        #expect(response.metrics.tier == "shared")
         #expect(self.requests == 1)
+        // The hit has filled the second loader's disk.
+        await second.waitForPendingStores()
+        let third = self.fixture.makeLoader { $0.disk?.directory = self.fixture.directory.url(of: "other") }
+        #expect(try await third.response(for: request).metrics.tier == "disk")
+        #expect(self.requests == 1)
+    }
+
+    @Test func `a reload reaches the tiers that loaders share`() async throws {
+        let shared = MemoryTier()
+        var request = ImageRequest(url: self.url, options: .waitForStore)
+        _ = try await self.fixture.makeLoader { $0.tiers = [shared] }.data(for: request)
+        shared.fails = true
+        request.cachePolicy = .reload
+        #expect(try await self.fixture.makeLoader { $0.tiers = [shared] }.data(for: request).count > 0)
+        #expect(self.requests == 2)
     }
 }

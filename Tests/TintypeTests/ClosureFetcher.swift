@@ -40,76 +40,93 @@ struct ClosureFetcher: ImageFetching {
     }
 }
 
-/// A cache that holds up stores of images in memory, after they are there, and does something else after stores of bytes.
-final class HeldCache: ImageCache {
-    let base: CacheActor
-    let gate: Gate
-    let storeCount = Box(0)
+/// A disk that holds up stores for which loads wait, and does something else after stores and opened files.
+final class HeldTier: OrderedByteTier {
+    let base: DiskCache
+    let storeCount = DecodeCounter()
     private let willStore: @Sendable (CacheKey) async -> Void
     private let didStore: @Sendable (CacheKey, Data) async -> Void
     private let didFind: @Sendable (CachedFile) async -> Void
 
     init(
-        _ base: CacheActor,
-        gate: Gate,
+        _ base: DiskCache,
         willStore: @escaping @Sendable (CacheKey) async -> Void = { _ in },
-        didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in },
-        didFind: @escaping @Sendable (CachedFile) async -> Void = { _ in }
+        didFind: @escaping @Sendable (CachedFile) async -> Void = { _ in },
+        didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in }
     ) {
         self.base = base
-        self.gate = gate
         self.willStore = willStore
         self.didStore = didStore
         self.didFind = didFind
     }
 
-    func memoryImage(for key: CacheKey) -> Image? { self.base.memoryImage(for: key) }
-    func memoryEntry(for key: CacheKey) -> MemoryEntry? { self.base.memoryEntry(for: key) }
-    func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? { self.base.peekMemoryEntry(for: key) }
-    func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
-        try await self.base.lookUp(key, in: tiers)
+    convenience init(_ directory: URL, willStore: @escaping @Sendable (CacheKey) async -> Void) {
+        self.init(DiskCache(.init(directory: directory)), willStore: willStore)
     }
-    func readyEntry(for key: CacheKey) -> DiskEntry? { self.base.readyEntry(for: key) }
-    func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
-        await self.base.tiers(holding: key, in: tiers)
-    }
-    func store(
-        _ image: Image?,
-        data: Data?,
-        metadata: EntryMetadata,
-        for key: CacheKey,
-        in tiers: CacheTiers
-    ) async -> InsertOutcome? {
-        if data != nil { await self.willStore(key) }
-        let outcome = self.base.store(image, data: data, metadata: metadata, for: key, in: tiers)
-        if let data { await self.didStore(key, data) }
-        if image != nil {
-            self.storeCount.value = (self.storeCount.value ?? 0) + 1
-            await self.gate.wait()
-        }
-        return outcome
-    }
-    func storeAndWait(
-        _ image: Image?,
-        data: Data?,
-        metadata: EntryMetadata,
-        for key: CacheKey,
-        in tiers: CacheTiers
-    ) async throws -> InsertOutcome? {
-        if data != nil { await self.willStore(key) }
-        let outcome = try await self.base.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
-        if let data { await self.didStore(key, data) }
-        return outcome
-    }
-    func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
-        try await self.base.remove(key, from: tiers)
-    }
+
+    var name: String { self.base.name }
+    var isLocal: Bool { true }
+
+    func accepts(_ key: CacheKey, byteCount: Int) -> Bool { true }
+    func entry(for key: CacheKey) async throws -> ByteEntry? { try await self.base.entry(for: key) }
+    func metadata(for key: CacheKey) async throws -> EntryMetadata? { try await self.base.metadata(for: key) }
+    func readyEntry(for key: CacheKey) -> ByteEntry? { self.base.readyEntry(for: key) }
+    func readyMetadata(for key: CacheKey) -> EntryMetadata? { self.base.readyMetadata(for: key) }
+    func contains(_ key: CacheKey) async -> Bool { await self.base.contains(key) }
     func file(for key: CacheKey) async throws -> CachedFile? {
         let file = try await self.base.file(for: key)
         if let file { await self.didFind(file) }
         return file
     }
-    func removeAll(from tiers: CacheTiers) async throws { try await self.base.removeAll(from: tiers) }
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        if key.isDerived { self.storeCount.increment() }
+        await self.willStore(key)
+        try await self.base.store(data, metadata: metadata, for: key)
+        await self.didStore(key, data)
+    }
+    func enqueueStore(
+        _ data: Data,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
+        self.base.enqueueStore(data, metadata: metadata, for: key, unless: isObsolete)
+    }
+    func remove(_ key: CacheKey) async throws -> Bool { try await self.base.remove(key) }
+    func removeFamily(of key: CacheKey) async throws -> Bool { try await self.base.removeFamily(of: key) }
+    func removeAll() async throws { try await self.base.removeAll() }
     func waitForPendingStores() async { await self.base.waitForPendingStores() }
-    func statistics() async -> CacheStatistics { await self.base.statistics() }
+    func tierStatistics() async -> TierStatistics { await self.base.tierStatistics() }
+}
+
+/// A byte tier in memory, as a service that several loaders share.
+final class MemoryTier: ByteTier {
+    private let state = Locked<(entries: [CacheKey: Data], fails: Bool)>(([:], false))
+
+    var name: String { "shared" }
+
+    /// Whether all calls fail.
+    var fails: Bool {
+        get { self.state.withLock { $0.fails } }
+        set { self.state.withLock { $0.fails = newValue } }
+    }
+
+    func entry(for key: CacheKey) async throws -> ByteEntry? {
+        try self.use { $0[key].flatMap { ByteEntry(encoded: $0, for: key) } }
+    }
+
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        try self.use { $0[key] = ByteEntry(data: data, metadata: metadata).encoded(for: key) }
+    }
+
+    func remove(_ key: CacheKey) async throws -> Bool {
+        try self.use { $0.removeValue(forKey: key) != nil }
+    }
+
+    private func use<Value>(_ body: (inout [CacheKey: Data]) -> Value) throws -> Value {
+        try self.state.withLock { state in
+            guard !state.fails else { throw TestSupportError("The service is down.") }
+            return body(&state.entries)
+        }
+    }
 }

@@ -98,16 +98,14 @@ import TintypeTestTraits
 
     @Test func `bytes of the program that another call removes at once have been stored`() async throws {
         let disk = DiskCache(DiskCache.Configuration(directory: self.fixture.directory.url(of: "cache")))
-        let base = CacheActor(disk: disk)
         let removals = DecodeCounter()
-        let cache = HeldCache(
-            base,
-            gate: Gate(),
+        let tier = HeldTier(
+            disk,
             didStore: { key, _ in
-                if (try? await base.remove(key, from: .disk)) == true { removals.increment() }
+                if (try? await disk.remove(key)) == true { removals.increment() }
             }
         )
-        let loader = self.fixture.makeLoader { $0.cache = cache }
+        let loader = self.fixture.makeLoader { $0.cache = CacheActor(tiers: [tier]) }
         let request = ImageRequest(url: self.origin.url("/given"))
         try await loader.store(Data(makePNG()), for: request)
         #expect(removals.count == 1)

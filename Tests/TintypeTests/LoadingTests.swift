@@ -144,7 +144,7 @@ import TintypeTestTraits
             originalCaching: .none
         )
         _ = try await loader.image(for: request)
-        #expect((loader.cache as? CacheActor)?.memory.statistics.count == 0)
+        #expect(loader.cache.memory.statistics.count == 0)
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 

@@ -29,7 +29,7 @@ import TintypeTestTraits
             // The caller is shown all that the origin said.
             #expect(response.metadata.response?.values(for: "X-Padding-3") == [padding])
         }
-        let statistics = try #require(loader.cache as? CacheActor).memory.statistics
+        let statistics = loader.cache.memory.statistics
         #expect(statistics.count == count)
         #expect(statistics.cost < count * 4_096)
         let held = try await loader.response(for: ImageRequest(url: self.origin.url("/0")))

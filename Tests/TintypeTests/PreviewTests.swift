@@ -132,7 +132,7 @@ import TintypeTestTraits
         cached.cachePolicy = .cacheOnly
         let error = await #expect(throws: LoadError.self) { try await loader.response(for: cached) }
         #expect(error?.code == .notInCache)
-        #expect(loader.cache.memoryImage(for: request.key) == nil)
+        #expect(loader.cache.memory.image(for: request.key) == nil)
         await loader.waitForPendingStores()
         #expect(self.fixture.cacheFiles().isEmpty)
 
@@ -154,8 +154,8 @@ import TintypeTestTraits
         }
         #expect(previews > 0)
         // The image has taken its place.
-        #expect(loader.cache.memoryEntry(for: RequestKeys.preview(of: request.key)) == nil)
-        #expect(loader.cache.memoryImage(for: request.key)?.isPreview == false)
+        #expect(loader.cache.memory.entry(for: RequestKeys.preview(of: request.key)) == nil)
+        #expect(loader.cache.memory.image(for: request.key)?.isPreview == false)
     }
 
     @Test(arguments: [LoadOptions.previews, [.previews, .keepPreviews]])
@@ -163,7 +163,7 @@ import TintypeTestTraits
         let loader = self.makeLoader()
         let request = ImageRequest(url: self.origin.url("/a"), options: options)
         try await self.breakOff(request, on: loader)
-        let kept = loader.cache.memoryEntry(for: RequestKeys.preview(of: request.key))
+        let kept = loader.cache.memory.entry(for: RequestKeys.preview(of: request.key))
         #expect((kept?.image.isPreview == true) == options.contains(.keepPreviews))
     }
 
@@ -175,7 +175,7 @@ import TintypeTestTraits
         let kept = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
         try await self.breakOff(kept, on: loader)
         let key = RequestKeys.preview(of: kept.key)
-        #expect(loader.cache.memoryEntry(for: key) != nil)
+        #expect(loader.cache.memory.entry(for: key) != nil)
         self.origin.script("/a", .body(try makePNG()))
         let reload = ImageRequest(url: kept.url, thumbnail: thumbnail, cachePolicy: .reload)
         if thumbnail == nil {
@@ -183,7 +183,7 @@ import TintypeTestTraits
         } else {
             _ = try await loader.image(for: reload)
         }
-        #expect(loader.cache.memoryEntry(for: key) == nil)
+        #expect(loader.cache.memory.entry(for: key) == nil)
     }
 
     @Test func `a kept preview is shown to no load that wants none, or nothing of the memory`() async throws {

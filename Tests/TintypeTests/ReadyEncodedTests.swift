@@ -50,7 +50,7 @@ struct ReadyEncodedTests {
 
     private func memoryEntry(_ loader: LoaderActor) -> EncodedEntry? {
         let encoding = OutputEncoding.png.number
-        return loader.cache.encodedEntry(for: self.makeRequest().key, encoding: encoding, countsMiss: false)
+        return loader.cache.memory.encodedEntry(for: self.makeRequest().key, encoding: encoding, countsMiss: false)
     }
 
     private var key: CacheKey { OutputEncoding.png.key(of: self.makeRequest().key) }

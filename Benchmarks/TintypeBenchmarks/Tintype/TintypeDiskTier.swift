@@ -40,7 +40,7 @@ enum TintypeDiskTier {
 
     private static func look(in cache: CacheActor, count: Int, _ keys: [CacheKey]) async throws {
         for number in 0..<count {
-            guard case .disk(let entry)? = try await cache.lookUp(keys[number % keys.count], in: .disk) else {
+            guard let entry = try await cache.entry(for: keys[number % keys.count]) else {
                 throw Unavailable("an entry is missing")
             }
             try Check.equal("the number of bytes", entry.data.count, DiskTier.byteCount)

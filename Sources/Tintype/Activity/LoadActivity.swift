@@ -27,8 +27,8 @@ public struct LoadActivity: Sendable {
         ///
         /// One that comes between the load's last event and its end is counted, but not reported.
         case joined
-        /// A tier has the product, and may answer.
-        case hit(LoadSource)
+        /// A tier has the product, and may answer; the name of the tier, if it is a byte tier.
+        case hit(LoadSource, tier: String?)
         /// The load asks the origin.
         case downloadStarted
         /// The origin has answered with a response that may be used, with so many encoded bytes.

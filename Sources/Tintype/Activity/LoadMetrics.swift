@@ -33,6 +33,8 @@ public struct LoadMetrics: Sendable, Hashable {
     public internal(set) var store: Duration = .zero
     /// The number of encoded bytes that were received or read.
     public internal(set) var byteCount = 0
+    /// The name of the byte tier that had the encoded bytes or the image, such as `disk`; `nil` if none had them.
+    public internal(set) var tier: String?
     /// Whether the call joined a load that was under way.
     public internal(set) var isJoined = false
 
@@ -50,6 +52,7 @@ public struct LoadMetrics: Sendable, Hashable {
         self.encode += other.encode
         self.store += other.store
         self.byteCount = max(self.byteCount, other.byteCount)
+        self.tier = self.tier ?? other.tier
     }
 }
 
@@ -113,6 +116,10 @@ final class LoadRecord: Sendable {
         let start = ContinuousClock.now
         defer { self.end(part, since: start) }
         return try work()
+    }
+
+    func note(tier: String?) {
+        self.state.withLock { $0.tier = tier }
     }
 
     func note(byteCount: Int) {

@@ -148,7 +148,7 @@ final class LoadCounters: Sendable {
             switch kind {
             case .started: state[product].started += 1
             case .joined: state[product].joined += 1
-            case .hit(let source): state[product].hits[source, default: 0] += 1
+            case .hit(let source, _): state[product].hits[source, default: 0] += 1
             case .downloadStarted, .downloadFinished, .stored: break
             case .decoded: state.decodes += 1
             case .finished(let source, let metrics):

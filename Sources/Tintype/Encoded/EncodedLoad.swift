@@ -19,7 +19,7 @@ struct EncodedLoad: Sendable {
     let mayServeStale: Bool
     let flight: FlightState
 
-    private var cache: any ImageCache { self.services.cache }
+    private var cache: CacheActor { self.services.cache }
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
     private var key: CacheKey { self.encoding.key(of: self.request.key) }
 
@@ -29,15 +29,18 @@ struct EncodedLoad: Sendable {
         if query.contains(.memory), let entry = self.peek() {
             let decision = self.decision(entry.metadata)
             if self.flight.admits(entry.metadata.bodyDigest), self.serves(decision) {
-                self.tell(.hit(.memory))
+                self.tell(.hit(.memory, tier: nil))
                 let revalidation: Revalidation? = decision == .serve ? nil : .inBackground
                 return Kept(EncodedResponse(entry, source: .memory, revalidation: revalidation), isKept: false)
             }
             candidate = (entry, .memory)
         }
-        if query.contains(.disk), !self.services.hasGivenImage(for: self.request), let entry = try await self.stored() {
+        if query.contains(.disk), !self.services.hasGivenImage(for: self.request),
+            let (entry, tier) = try await self.stored()
+        {
             if try await self.mayServeStored(entry.metadata) {
-                self.tell(.hit(.disk))
+                self.flight.record.note(tier: tier)
+                self.tell(.hit(.disk, tier: tier))
                 self.keepInMemory(entry, self.flight.demand)
                 return Kept(EncodedResponse(entry, source: .disk), isKept: true)
             }
@@ -62,14 +65,14 @@ struct EncodedLoad: Sendable {
     // MARK: Candidates
 
     private func peek() -> EncodedEntry? {
-        self.cache.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
+        self.cache.memory.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
     }
 
-    private func stored() async throws -> EncodedEntry? {
+    private func stored() async throws -> (entry: EncodedEntry, tier: String?)? {
         let key = self.key
-        let hit = try await self.flight.record.timing(\.disk) { try await self.cache.lookUp(key, in: .disk) }
-        guard case .disk(let entry) = hit else { return nil }
-        return EncodedEntry(key: key, data: entry.data, metadata: entry.metadata)
+        let entry = try await self.flight.record.timing(\.disk) { try await self.cache.entry(for: key) }
+        guard let entry else { return nil }
+        return (EncodedEntry(key: key, data: entry.data, metadata: entry.metadata), entry.tier)
     }
 
     private func decision(_ metadata: EntryMetadata) -> ReuseDecision {
@@ -172,7 +175,7 @@ struct EncodedLoad: Sendable {
     /// replaces.
     private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
         self.keepInMemory(entry, self.flight.demand)
-        let current = self.cache.peekMemoryEntry(for: self.request.key)?.image
+        let current = self.cache.memory.peek(self.request.key)?.image
         // The program may have replaced or removed the image meanwhile.
         if current?.pixels !== image.pixels { _ = try? await self.cache.remove(entry.key, from: .memory) }
     }

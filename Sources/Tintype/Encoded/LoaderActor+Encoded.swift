@@ -29,7 +29,7 @@ extension LoaderActor {
         if caching.query.contains(.memory),
             let entry = request.lookUnchecked(
                 accepting: self.memory.unchecked,
-                { self.cache.encodedEntry(for: $0, encoding: encoding.number, countsMiss: false) }
+                { self.cache.memory.encodedEntry(for: $0, encoding: encoding.number, countsMiss: false) }
             )
         {
             if self.services.activities.isObserved { self.noteEncodedHit(request) }
@@ -66,7 +66,7 @@ extension LoaderActor {
     /// Reports a hit of an encoded image in memory, which the cache has counted.
     @inline(never)
     private nonisolated func noteEncodedHit(_ request: ImageRequest) {
-        self.services.activities.tell(.hit(.memory), .encoded, request)
+        self.services.activities.tell(.hit(.memory, tier: nil), .encoded, request)
     }
 
     private nonisolated func loadEncoded(
@@ -93,7 +93,7 @@ extension LoadServices {
     /// Returns whether the program has stored the image in memory; encoded images on disk belong to another image then.
     func hasGivenImage(for request: ImageRequest) -> Bool {
         guard self.rules.plan(for: request).image.query.contains(.memory),
-            let entry = self.cache.peekMemoryEntry(for: request.key)
+            let entry = self.cache.memory.peek(request.key)
         else { return false }
         return entry.metadata?.bodyDigest == nil
     }
@@ -108,7 +108,7 @@ extension LoadServices {
         var metadata = entry.metadata
         metadata.response = metadata.response?.reduced
         let kept = EncodedEntry(key: entry.key, data: entry.data, metadata: metadata)
-        self.cache.keepEncoded(kept, for: request.key, encoding: encoding.number, unless: isObsolete)
+        self.cache.memory.keepEncoded(kept, for: request.key, encoding: encoding.number, unless: isObsolete)
     }
 
     /// Returns the encoded image if it is in memory and may be served.
@@ -118,7 +118,7 @@ extension LoadServices {
     ) -> EncodedResponse? {
         let plan = self.rules.plan(for: request)
         guard plan.policy != .reload,
-            let entry = self.cache.encodedEntry(for: request.key, encoding: encoding.number, countsMiss: true)
+            let entry = self.cache.memory.encodedEntry(for: request.key, encoding: encoding.number, countsMiss: true)
         else { return nil }
         guard !plan.policy.servesAnyAge else { return EncodedResponse(entry, source: .memory) }
         switch self.rules.decision(entry.metadata.response?.freshness, of: request, under: plan.policy) {

@@ -22,8 +22,9 @@ struct ReadyEncoded: Sendable {
     private let product: LoadTable.Product
     private let isKeptInMemory: Bool
     private let entry: EncodedEntry
+    private let tier: String?
     private let body: UInt64
-    private let mark: OriginChanges.Mark
+    private let mark: KeyChanges.Mark
 
     /// Reads the image; returns `nil` if that takes waiting, or if only a flight can tell whether it is current.
     init?(
@@ -31,7 +32,7 @@ struct ReadyEncoded: Sendable {
         as encoding: OutputEncoding,
         _ caching: CacheUse,
         services: LoadServices,
-        changes: OriginChanges
+        changes: KeyChanges
     ) {
         let rules = services.rules
         let plan = rules.plan(for: request)
@@ -49,6 +50,7 @@ struct ReadyEncoded: Sendable {
         self.product = product
         self.isKeptInMemory = caching.store.contains(.memory)
         self.entry = EncodedEntry(key: product.key, data: found.data, metadata: found.metadata)
+        self.tier = found.tier
         self.body = body
         self.mark = mark
     }
@@ -58,7 +60,7 @@ struct ReadyEncoded: Sendable {
         let services = loader.services
         let admission = await loader.admit(self.product, madeOf: self.body, since: self.mark) { self.keep(in: loader) }
         guard admission != .refused else { return nil }
-        services.activities.send(.hit(.disk), .encoded, self.request, of: nil)
+        services.activities.send(.hit(.disk, tier: self.tier), .encoded, self.request, of: nil)
         if admission == .kept, self.isKeptInMemory {
             services.activities.send(.stored(.memory), .encoded, self.request, of: nil)
             // The program may have stored an image since the read began.
@@ -76,37 +78,4 @@ struct ReadyEncoded: Sendable {
             !changes.isUnchanged(since: mark)
         }
     }
-}
-
-/// Counts the bodies and removals of each origin, so that a read without a flight can tell whether one has come
-/// meanwhile.
-///
-/// Origins share counters. If another origin has changed, the image is served but not stored in memory, until the next
-/// read.
-final class OriginChanges: Sendable {
-    /// The count at one moment.
-    struct Mark: Hashable, Sendable {
-        let index: Int
-        fileprivate let count: UInt64
-    }
-
-    private static let counterCount = 256
-    private let counts = Locked([UInt64](repeating: 0, count: OriginChanges.counterCount))
-
-    /// The count of an origin now.
-    func mark(of origin: CacheKey) -> Mark {
-        let index = Self.index(of: origin)
-        return Mark(index: index, count: self.counts.withLock { $0[index] })
-    }
-
-    func isUnchanged(since mark: Mark) -> Bool {
-        self.counts.withLock { $0[mark.index] == mark.count }
-    }
-
-    func note(_ origin: CacheKey) {
-        let index = Self.index(of: origin)
-        self.counts.withLock { $0[index] += 1 }
-    }
-
-    private static func index(of origin: CacheKey) -> Int { abs(origin.hashValue % self.counterCount) }
 }

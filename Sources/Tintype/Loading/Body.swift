@@ -9,6 +9,8 @@ struct Body: Sendable {
     /// The encoded bytes; empty if the origin has confirmed an image whose bytes are not there.
     let data: Data
     let source: LoadSource
+    /// The name of the byte tier that had the bytes.
+    var tier: String?
     let metadata: EntryMetadata
     /// The header fields that HTTP hands on with the bytes.
     var headers: HeaderFields = [:]

@@ -7,7 +7,7 @@ import TintypeImage
 
 /// Stores and removes encoded bytes on disk under the key that the policy of a request demands.
 struct ByteStore: Sendable {
-    let cache: any ImageCache
+    let cache: CacheActor
     let sources: StoredSources
     let rules: FreshnessRules
     let hooks: LoadHooks
@@ -57,7 +57,7 @@ struct ByteStore: Sendable {
         }
         guard await !self.contains(metadata, of: request) else { return }
         // A removal or a newer response that came since does not undo the store.
-        if self.rules.plan(for: request).bytes.store.contains(.disk), await !self.cache.statistics().disks.isEmpty {
+        if self.rules.plan(for: request).bytes.store.contains(.disk), self.cache.hasByteTiers {
             return
         }
         throw LoadError(

@@ -102,7 +102,8 @@ struct BytesLoad: Sendable {
 
     private func hit(_ answer: Body) -> Body {
         self.flight.record.note(byteCount: answer.data.count)
-        self.services.activities.send(.hit(.disk), .bytes, self.request, of: self.flight)
+        self.flight.record.note(tier: answer.tier)
+        self.services.activities.send(.hit(.disk, tier: answer.tier), .bytes, self.request, of: self.flight)
         return answer
     }
 

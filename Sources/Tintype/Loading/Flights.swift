@@ -16,9 +16,9 @@ struct Flights {
     private let notices = TaskOwner()
     private let activities: ActivityCenter
     /// Tells images that are read without a flight of changes since the reading began.
-    private let changes: OriginChanges
+    private let changes: KeyChanges
 
-    init(_ activities: ActivityCenter, _ changes: OriginChanges) {
+    init(_ activities: ActivityCenter, _ changes: KeyChanges) {
         self.activities = activities
         self.changes = changes
     }
@@ -214,7 +214,7 @@ struct Flights {
     mutating func admit(
         _ product: FlightTable.Product,
         madeOf body: UInt64,
-        since mark: OriginChanges.Mark,
+        since mark: KeyChanges.Mark,
         keep: () -> Void
     ) -> ReadyEncoded.Admission {
         guard self.table.admits(body, of: product.source) else { return .refused }

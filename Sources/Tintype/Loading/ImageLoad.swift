@@ -18,7 +18,7 @@ struct ImageLoad: Sendable {
     let mayServeStale: Bool
     let flight: FlightState
 
-    private var cache: any ImageCache { self.services.cache }
+    private var cache: CacheActor { self.services.cache }
     private var rules: FreshnessRules { self.services.rules }
     private var variants: VariantPipeline { self.services.variants }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
@@ -132,7 +132,7 @@ struct ImageLoad: Sendable {
         /// The image in memory, and whether the load may serve it.
         case held(MemoryEntry, ReuseDecision)
         /// The variant in its own entry on disk.
-        case variant(DiskEntry)
+        case variant(ByteEntry)
         /// The full-size image in memory, from which the load can make its image.
         case original(MemoryEntry)
 
@@ -149,7 +149,7 @@ struct ImageLoad: Sendable {
         // The image may have arrived between the caller's look-up and the start of this load.
         case .memory:
             guard self.plan.image.query.contains(.memory) else { return nil }
-            return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
+            return self.cache.memory.peek(self.request.key).map { .held($0, self.decision($0.metadata)) }
         case .disk:
             return try await self.record.timing(\.disk) { try await self.variants.entry(for: self.request) }.map {
                 .variant($0)
@@ -184,17 +184,18 @@ struct ImageLoad: Sendable {
     private func image(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
         switch candidate {
         case .held(let entry, let decision):
-            self.tell(.hit(.memory))
+            self.tell(.hit(.memory, tier: nil))
             return Kept(ImageResponse(entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
                 return nil
             }
-            self.tell(.hit(.disk))
+            self.record.note(tier: entry.tier)
+            self.tell(.hit(.disk, tier: entry.tier))
             _ = await self.keepInMemory(response)
             return Kept(response, isKept: true)
         case .original(let entry):
-            self.tell(.hit(.memory))
+            self.tell(.hit(.memory, tier: nil))
             return await self.keep(try await self.image(of: entry))
         }
     }
@@ -317,7 +318,7 @@ struct ImageLoad: Sendable {
             return
         }
         let (key, flight) = (RequestKeys.preview(of: self.request.key), self.flight)
-        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.keepsNoPreview }
+        self.cache.memory.insert(preview, metadata: EntryMetadata(), for: key) { flight.keepsNoPreview }
     }
 
     /// Stores a new image in the tiers that `request` names.
@@ -377,7 +378,7 @@ struct ImageLoad: Sendable {
             metadata.response = metadata.response?.reduced
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
             // A newer body may come meanwhile, and its callers must not find this image.
-            await self.cache.keepInMemory(response.image, metadata: metadata, for: self.request.key) {
+            self.cache.memory.insert(response.image, metadata: metadata, for: self.request.key) {
                 !flight.admits(body)
             }
             if self.flight.demand.showsPreviews {

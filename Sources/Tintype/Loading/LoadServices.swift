@@ -6,7 +6,7 @@ import TintypeRendering
 
 /// The parts of a loader that all of its loads work with.
 final class LoadServices: Sendable {
-    let cache: any ImageCache
+    let cache: CacheActor
     let downloads: DownloadActor
     let decoding: DecodePipeline
     let encoding: EncodePipeline
@@ -24,7 +24,7 @@ final class LoadServices: Sendable {
 
     init(
         configuration: LoaderActor.Configuration,
-        cache: any ImageCache,
+        cache: CacheActor,
         downloads: DownloadActor,
         activities: ActivityCenter
     ) {

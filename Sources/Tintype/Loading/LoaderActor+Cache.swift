@@ -195,7 +195,7 @@ extension LoaderActor {
             guard await self.admits(body, of: request.sourceKey) else { return nil }
             // Another process, or this one before it was started anew, may have replaced the original.
             guard try await self.services.sources.isCurrent(body, of: request) else { return nil }
-            return try await self.cache.diskMetadata(for: request.key)?.bodyDigest == body ? file : nil
+            return try await self.cache.metadata(for: request.key)?.bodyDigest == body ? file : nil
         }
         return try await self.services.sources.file(selectedBy: request)
     }

@@ -25,13 +25,19 @@ extension LoaderActor {
         /// Returns whether the loader remembers a failure.
         public typealias FailureDecision = @Sendable (_ error: LoadError, _ request: ImageRequest) async -> Bool
 
-        /// The cache, such as a ``CacheGroup``; `nil`, the default, creates one of the two tiers below.
-        public var cache: (any ImageCache)?
+        /// The cache, such as one that several loaders share; `nil`, the default, creates one of ``memory``, ``disk`` and
+        /// ``tiers``.
+        public var cache: CacheActor?
         /// The memory tier; by default 15 % of the memory that the process may use, at most 768 MB, and less
         /// while memory is short.
         public var memory: MemoryCache.Configuration
         /// The disk tier, or `nil` for none; by default 1 GiB under the XDG cache directory, for 7 days.
         public var disk: DiskCache.Configuration?
+        /// The byte tiers behind ``disk``, nearest first, such as a store that several machines share; by default none.
+        ///
+        /// A hit in one of them fills the nearer tiers, and a store reaches all of them. Create a ``cache`` of your own to
+        /// change that, or the time that a call to a tier may take (one second).
+        public var tiers: [any ByteTier]
         /// Encodes variants for the disk if a request stores them there.
         ///
         /// `nil`, the default, writes PNG for images with transparency and JPEG of quality 90 for others. If it throws, the
@@ -145,6 +151,7 @@ extension LoaderActor {
         /// Creates a configuration with the defaults.
         public init() {
             self.cache = nil
+            self.tiers = []
             self.variantEncoder = nil
             self.originalSerializer = nil
             self.keyFilter = nil

@@ -14,8 +14,8 @@ import TintypeRendering
 /// The loader returns an image in memory without suspending and without a hop. The actor coordinates everything else in
 /// short steps. Bytes, pixels, files and sockets belong to executors of their own.
 public actor LoaderActor {
-    /// The cache: a ``CacheActor``, unless the configuration names another one.
-    public nonisolated let cache: any ImageCache
+    /// The cache: the memory tier and the byte tiers.
+    public nonisolated let cache: CacheActor
     /// The downloader.
     public nonisolated let downloads: DownloadActor
 
@@ -24,7 +24,7 @@ public actor LoaderActor {
     nonisolated let services: LoadServices
     nonisolated let memory: MemoryFastPath
     /// Tells a read without a flight whether an origin has sent a body since the read began.
-    nonisolated let changes = OriginChanges()
+    nonisolated let changes = KeyChanges()
 
     private var flights: Flights
     private var isShutDown = false
@@ -40,11 +40,13 @@ public actor LoaderActor {
             handler?(error)
             activities.tell(storing: error)
         }
+        let disks: [any ByteTier] = configuration.disk.map { [DiskCache($0)] } ?? []
         let cache =
             configuration.cache
             ?? CacheActor(
                 memory: MemoryCache(configuration.memory),
-                disk: configuration.disk.map { DiskCache($0) }
+                tiers: disks + configuration.tiers,
+                storeErrorHandler: { activities.tell(storing: $0) }
             )
         let downloads = DownloadActor(configuration: configuration.downloads, hooks: configuration.downloadHooks)
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
@@ -58,7 +60,7 @@ public actor LoaderActor {
         )
         self.services = services
         self.memory = MemoryFastPath(
-            cache: cache,
+            memory: cache.memory,
             rules: services.rules,
             hooks: services.hooks,
             activities: activities
@@ -139,7 +141,7 @@ public actor LoaderActor {
             // Bytes that the disk has ready need no flight.
             let ready = self.services.sources.readyEntry(for: request)
             if let body = try self.services.sources.reuse(ready, for: request, mayServeStale: true) {
-                self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
+                self.services.activities.send(.hit(.disk, tier: body.tier), .bytes, request, of: nil)
                 if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
                 return DataResponse(body, for: request)
             }
@@ -360,7 +362,7 @@ public actor LoaderActor {
     func admit(
         _ product: FlightTable.Product,
         madeOf body: UInt64,
-        since mark: OriginChanges.Mark,
+        since mark: KeyChanges.Mark,
         keep: () -> Void
     ) -> ReadyEncoded.Admission {
         self.isShutDown ? .refused : self.flights.admit(product, madeOf: body, since: mark, keep: keep)

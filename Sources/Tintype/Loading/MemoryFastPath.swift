@@ -8,14 +8,14 @@ import TintypeImage
 /// Each hit calls the cache directly, with a key that is lent by the request or made of the URL as spelled. The functions are
 /// inlined into the loader's, because a copy of the rules or a count of references costs as much as the look-up itself.
 struct MemoryFastPath: Sendable {
-    private let cache: any ImageCache
+    private let memory: MemoryCache
     private let rules: FreshnessRules
     private let activities: ActivityCenter
     /// The requests that the memory answers whatever is known of the entry; empty if requests have to be changed first.
     let unchecked: CachingPlan.UncheckedMemory
 
-    init(cache: any ImageCache, rules: FreshnessRules, hooks: LoadHooks, activities: ActivityCenter) {
-        self.cache = cache
+    init(memory: MemoryCache, rules: FreshnessRules, hooks: LoadHooks, activities: ActivityCenter) {
+        self.memory = memory
         self.rules = rules
         self.activities = activities
         self.unchecked =
@@ -29,7 +29,7 @@ struct MemoryFastPath: Sendable {
     @inline(__always)
     func uncheckedImage(at url: URL) -> Image? {
         guard self.unchecked.contains(.ofTrustingLoaders),
-            let image = self.cache.memoryImage(for: RequestKeys.verbatim(url))
+            let image = self.memory.image(for: RequestKeys.verbatim(url), countsMiss: false)
         else { return nil }
         if self.activities.isObserved { self.reportHit(ImageRequest(url: url)) }
         return image
@@ -38,7 +38,7 @@ struct MemoryFastPath: Sendable {
     /// Returns the image that a request describes, if any entry may answer.
     @inline(__always)
     func uncheckedImage(for request: ImageRequest) -> Image? {
-        let image = request.lookUnchecked(accepting: self.unchecked) { self.cache.memoryImage(for: $0) }
+        let image = request.lookUnchecked(accepting: self.unchecked) { self.memory.image(for: $0, countsMiss: false) }
         if image != nil, self.activities.isObserved { self.reportHit(request) }
         return image
     }
@@ -50,7 +50,7 @@ struct MemoryFastPath: Sendable {
     func entry(for request: ImageRequest) -> (entry: MemoryEntry, decision: ReuseDecision)? {
         let plan = self.rules.plan(for: request)
         guard plan.image.query.contains(.memory),
-            let entry = request.lookInMemory({ self.cache.memoryEntry(for: $0) })
+            let entry = request.lookInMemory({ self.memory.entry(for: $0) })
         else { return nil }
         let freshness = entry.metadata?.response?.freshness
         let decision = self.rules.decision(freshness, of: request, under: plan.policy)
@@ -62,7 +62,7 @@ struct MemoryFastPath: Sendable {
         guard request.options.contains(.previews), self.rules.plan(for: request).image.query.contains(.memory) else {
             return nil
         }
-        return self.cache.peekMemoryEntry(for: RequestKeys.preview(of: request.key))?.image
+        return self.memory.peek(RequestKeys.preview(of: request.key))?.image
     }
 
     /// Reports a hit, if anything observes the loader; the cache has counted it.
@@ -73,7 +73,7 @@ struct MemoryFastPath: Sendable {
 
     @inline(never)
     private func reportHit(_ request: ImageRequest) {
-        self.activities.tell(.hit(.memory), .image, request)
+        self.activities.tell(.hit(.memory, tier: nil), .image, request)
     }
 }
 

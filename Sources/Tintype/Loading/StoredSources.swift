@@ -13,6 +13,8 @@ struct StoredSource: Sendable {
     var representation: CacheKey?
     /// The encoded bytes, if they were read.
     var data: Data?
+    /// The name of the byte tier that had the bytes.
+    var tier: String?
     /// Whether the disk has the bytes.
     ///
     /// If not, only an image in memory is left of them.
@@ -30,7 +32,7 @@ struct StoredSource: Sendable {
 /// the headers that may identify the user, and the headers that the response's `Vary` names select among the representations
 /// (RFC 9111, 4.1). The list of names has an entry of its own beside the representations (``Selectors``).
 struct StoredSources: Sendable {
-    let cache: any ImageCache
+    let cache: CacheActor
     let rules: FreshnessRules
 
     enum Part {
@@ -106,7 +108,9 @@ struct StoredSources: Sendable {
         let plan = self.rules.plan(for: request)
         guard plan.bytes.query.contains(.disk), plan.policy != .revalidate else { return nil }
         return self.findReady(of: request, plan) { key in
-            self.cache.readyEntry(for: key).map { StoredSource(key: key, metadata: $0.metadata, data: $0.data) }
+            self.cache.readyEntry(for: key).map {
+                StoredSource(key: key, metadata: $0.metadata, data: $0.data, tier: $0.tier)
+            }
         }
     }
 
@@ -206,6 +210,7 @@ struct StoredSources: Sendable {
         Body(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
+            tier: stored.tier,
             metadata: stored.metadata,
             headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
@@ -243,10 +248,10 @@ struct StoredSources: Sendable {
 
     func look(for part: Part, of key: CacheKey) async throws -> StoredSource? {
         if part == .metadata {
-            return try await self.cache.diskMetadata(for: key).map { StoredSource(key: key, metadata: $0) }
+            return try await self.cache.metadata(for: key).map { StoredSource(key: key, metadata: $0) }
         }
-        guard case .disk(let entry) = try await self.cache.lookUp(key, in: .disk) else { return nil }
-        return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
+        guard let entry = try await self.cache.entry(for: key) else { return nil }
+        return StoredSource(key: key, metadata: entry.metadata, data: entry.data, tier: entry.tier)
     }
 }
 

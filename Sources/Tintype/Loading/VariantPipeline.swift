@@ -7,7 +7,7 @@ import TintypeRendering
 /// Reads variants, such as thumbnails, from their own entries on disk, makes them from decoded originals in memory, and
 /// encodes them for the disk.
 struct VariantPipeline: Sendable {
-    let cache: any ImageCache
+    let cache: CacheActor
     let decoding: DecodePipeline
     let encoding: EncodePipeline
     let rules: FreshnessRules
@@ -15,11 +15,9 @@ struct VariantPipeline: Sendable {
     let activities: ActivityCenter
 
     /// Returns the entry on disk of the variant that `request` describes.
-    func entry(for request: ImageRequest) async throws -> DiskEntry? {
-        guard request.isVariant, self.rules.plan(for: request).image.query.contains(.disk),
-            case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
-        else { return nil }
-        return entry
+    func entry(for request: ImageRequest) async throws -> ByteEntry? {
+        guard request.isVariant, self.rules.plan(for: request).image.query.contains(.disk) else { return nil }
+        return try await self.cache.entry(for: request.key)
     }
 
     /// Decodes the variant in its entry on disk.
@@ -27,7 +25,7 @@ struct VariantPipeline: Sendable {
     /// An entry that is not an image is a miss, and leaves the disk: the load makes the variant from the original
     /// again.
     func response(
-        from entry: DiskEntry,
+        from entry: ByteEntry,
         for request: ImageRequest,
         _ record: LoadRecord
     ) async throws -> ImageResponse? {
@@ -59,7 +57,7 @@ struct VariantPipeline: Sendable {
     /// Returns the decoded original in memory from which the load may make the image of `request`.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
         guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
-        return self.cache.peekMemoryEntry(for: request.decodedOriginalKey)
+        return self.cache.memory.peek(request.decodedOriginalKey)
     }
 
     /// Makes the image that `request` describes from a decoded original.
@@ -69,7 +67,7 @@ struct VariantPipeline: Sendable {
         _ record: LoadRecord
     ) async throws -> ImageResponse {
         // The look-up did not count as a use, but this does.
-        _ = self.cache.memoryImage(for: request.decodedOriginalKey)
+        _ = self.cache.memory.image(for: request.decodedOriginalKey, countsMiss: false)
         return ImageResponse(
             image: try await self.decoding.image(of: original.image, for: request.rendering, record)
                 .replacingScale(request.imageScale),
@@ -79,7 +77,7 @@ struct VariantPipeline: Sendable {
     }
 
     /// Stores the bytes of a confirmed variant again, with new metadata.
-    func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
+    func renew(_ entry: ByteEntry, metadata: EntryMetadata, for request: ImageRequest) async {
         var metadata = self.metadata(metadata, describing: entry.data, of: request)
         metadata.damage = entry.metadata.damage
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)

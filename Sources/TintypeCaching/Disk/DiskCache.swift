@@ -21,7 +21,7 @@ import TintypeConcurrency
 /// A hit on a file in the system's page cache runs in the caller's task, without waiting for the disk and never on the
 /// caller's actor. All other operations run on the cache's own threads: one for each lane, and one for maintenance of
 /// the whole folder. Operations on one key run in the order of their calls.
-public final class DiskCache: Sendable {
+public final class DiskCache: OrderedByteTier {
     /// The configuration of the cache.
     public let configuration: Configuration
 
@@ -76,7 +76,7 @@ public final class DiskCache: Sendable {
     ///   failed to read an existing file (no permission, no file descriptor, a bad disk), or if the cache was shut
     ///   down. ``CacheActor`` treats such an error as a miss.
     @concurrent
-    public func entry(for key: CacheKey) async throws -> DiskEntry? {
+    public func entry(for key: CacheKey) async throws -> ByteEntry? {
         try self.begin()
         defer { self.operations.end() }
         switch try self.readCached(.whole, of: key) {
@@ -120,7 +120,7 @@ public final class DiskCache: Sendable {
     ///
     /// Finds small entries in the system's page cache, and pending stores. `nil` does not mean that there is no entry,
     /// and does not count as a miss.
-    public func readyEntry(for key: CacheKey) -> DiskEntry? {
+    public func readyEntry(for key: CacheKey) -> ByteEntry? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
         if let item = self.lane(of: key).pending.item(key) { return self.read(.whole, of: item) }
@@ -185,6 +185,15 @@ public final class DiskCache: Sendable {
     /// If more bytes wait than the configuration permits, the cache refuses the store with an error. After an error,
     /// the entries are as ``store(_:metadata:for:)`` describes.
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
+        self.enqueueStore(data, metadata: metadata, for: key) { false }
+    }
+
+    package func enqueueStore(
+        _ data: Data,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
         guard self.operations.begin() else {
             self.report(.shutDown(self.store.counters.directory))
             return
@@ -192,8 +201,8 @@ public final class DiskCache: Sendable {
         defer { self.operations.end() }
         self.open()
         let lane = self.lane(of: key)
-        switch lane.pending.add(PendingStores.Item(key: key, data: data, metadata: metadata)) {
-        case .queued:
+        switch lane.pending.add(PendingStores.Item(key: key, data: data, metadata: metadata), unless: isObsolete) {
+        case .queued, .obsolete:
             break
         case .refused(let byteCount):
             self.report(.tooManyPending(byteCount, in: self.store.counters.directory))
@@ -244,15 +253,40 @@ public final class DiskCache: Sendable {
     /// before that, the next process that opens the folder deletes the rest. Until then those bytes count towards the
     /// size limit. Other files in the folder are not affected, even among the entries.
     ///
-    /// - Parameter isWaiting: Whether to return only when all files are deleted; by default `false`.
+    /// - Parameter isWaiting: Whether to return only when all files are deleted.
     /// - Throws: ``CacheError`` if the entries cannot be moved.
-    public func removeAll(waitingForDeletion isWaiting: Bool = false) async throws {
+    public func removeAll(waitingForDeletion isWaiting: Bool) async throws {
         try self.begin()
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.refuseAll() }
         // Use a lane, because the housekeeper may be busy for long.
         try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
+    }
+
+    // MARK: As a tier
+
+    public var name: String { "disk" }
+
+    package var isLocal: Bool { true }
+
+    /// Accepts all entries, and refuses to store one that is larger than its limit.
+    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { true }
+
+    /// Removes all entries and pending stores, and deletes their files in the background.
+    ///
+    /// - Throws: ``CacheError`` if the entries cannot be moved.
+    public func removeAll() async throws {
+        try await self.removeAll(waitingForDeletion: false)
+    }
+
+    package func tierStatistics() async -> TierStatistics {
+        let disk = await self.statistics()
+        var statistics = TierStatistics(name: self.name)
+        statistics.writeFailures = disk.storeErrors
+        statistics.lastWriteError = disk.lastStoreError
+        statistics.disk = disk
+        return statistics
     }
 
     // MARK: Extended data
@@ -334,11 +368,11 @@ public final class DiskCache: Sendable {
     }
 
     /// Returns the entry of a store that is not written yet.
-    private func read(_ part: EntryPart, of item: PendingStores.Item) -> DiskEntry? {
+    private func read(_ part: EntryPart, of item: PendingStores.Item) -> ByteEntry? {
         let now = self.configuration.now()
         let isAlive = !item.isRefused && item.metadata.expiry.map { $0 > now } ?? true
         self.store.reader.count(isHit: isAlive, part)
-        return isAlive ? DiskEntry(data: item.data, metadata: item.metadata, storedAt: now) : nil
+        return isAlive ? ByteEntry(data: item.data, metadata: item.metadata, storedAt: now) : nil
     }
 
     private func lane(of key: CacheKey) -> DiskLane {

@@ -40,7 +40,7 @@ actor DiskLane {
         return self
     }
 
-    func read(_ part: EntryPart, of key: CacheKey) throws -> DiskEntry? {
+    func read(_ part: EntryPart, of key: CacheKey) throws -> ByteEntry? {
         // The caller may have been cancelled while it waited for its turn.
         try Task.checkCancellation()
         self.writePending(key)

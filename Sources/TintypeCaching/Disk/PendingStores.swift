@@ -37,6 +37,8 @@ final class PendingStores: Sendable {
         case queued
         /// No task is writing, so the caller must start one.
         case queuedFirst
+        /// The store was obsolete, and was not added.
+        case obsolete
         /// The waiting bytes have reached the limit; the value is their number.
         case refused(Int)
     }
@@ -96,9 +98,11 @@ final class PendingStores: Sendable {
     /// Adds a store.
     ///
     /// A single store is accepted at any size. A refused store leaves a placeholder that removes an older entry of
-    /// another body.
-    func add(_ item: Item) -> Addition {
+    /// another body. `isObsolete` is called while the stores are locked, so that no change comes between it and the
+    /// store.
+    func add(_ item: Item, unless isObsolete: () -> Bool = { false }) -> Addition {
         self.state.withLock { state in
+            guard !isObsolete() else { return .obsolete }
             let replaced = state.items[item.key]?.byteCount ?? 0
             let byteCount = state.byteCount - replaced + item.byteCount
             guard byteCount <= self.byteLimit || state.items.isEmpty else {

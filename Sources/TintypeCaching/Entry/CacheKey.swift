@@ -94,6 +94,15 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
     }
 
+    /// Whether the key is derived from another one.
+    public var isDerived: Bool { self.storage.rootText.endIndex != self.text.endIndex }
+
+    /// The key from which the whole family is derived; the key itself if it is derived from no other.
+    public var root: CacheKey {
+        let root = self.storage.rootText
+        return root.endIndex == self.text.endIndex ? self : CacheKey(String(root))
+    }
+
     /// The canonical text.
     public var text: String { self.storage.text }
 

@@ -66,6 +66,27 @@ struct EntryHeader {
         return bytes.count == self.bodyOffset || Self.checksum(of: bytes[self.bodyOffset...]) == self.bodyChecksum
     }
 
+    /// Returns the header and the metadata of an entry, if `bytes` are valid and belong to `key`.
+    ///
+    /// The bytes begin a file of `fileByteCount` bytes, and must contain the given part of it.
+    static func check(
+        _ part: EntryPart,
+        _ bytes: UnsafeRawBufferPointer,
+        of fileByteCount: Int,
+        key: CacheKey
+    ) -> (EntryHeader, EntryMetadata)? {
+        guard bytes.count >= Self.byteCount, let header = EntryHeader(bytes, fileByteCount: fileByteCount),
+            header.bodyOffset <= bytes.count
+        else { return nil }
+        let head = UnsafeRawBufferPointer(rebasing: bytes[..<header.bodyOffset])
+        let keyEnd = Self.byteCount + header.keyByteCount
+        guard header.matches(part == .whole ? bytes : head),
+            key.text.utf8.elementsEqual(head[Self.byteCount..<keyEnd]),
+            let metadata = EntryMetadata(encoded: UnsafeRawBufferPointer(rebasing: head[keyEnd...]))
+        else { return nil }
+        return (header, metadata)
+    }
+
     /// Returns the head of the file of `body`.
     static func head(
         key: CacheKey,

@@ -63,7 +63,7 @@ public final class MemoryCache: Sendable {
     ///
     /// A caller that makes another look-up after a miss does not count the first one (`countsMiss`).
     @inline(__always)
-    func image(for key: CacheKey, countsMiss: Bool) -> Image? {
+    package func image(for key: CacheKey, countsMiss: Bool) -> Image? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
             table.lookUp(key, ticks: ticks, noting: &buffer, countsMiss: countsMiss) { $0.image(in: $1) }
@@ -135,10 +135,11 @@ public final class MemoryCache: Sendable {
         return outcome
     }
 
-    /// Stores an image for `key`, unless it is obsolete at that moment; see ``ImageCache``.
+    /// Stores an image for `key`, unless it is obsolete at that moment.
     ///
-    /// The cache calls `isObsolete` under its lock, so the function must be quick and must not call the cache.
-    func insert(
+    /// If `isObsolete` becomes true and the entry is removed afterwards, no later look-up finds it. `isObsolete` must not
+    /// wait, may be called while the cache is locked, and must not call the cache.
+    package func insert(
         _ image: Image,
         metadata: EntryMetadata?,
         for key: CacheKey,
@@ -214,7 +215,10 @@ public final class MemoryCache: Sendable {
         self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
     }
 
-    /// Stores an encoded image for `key`, unless it is obsolete at that moment; see ``ImageCache``.
+    /// Stores an encoded image for `key`, unless it is obsolete at that moment.
+    ///
+    /// If `isObsolete` becomes true and the entry is removed afterwards, no later look-up finds it. `isObsolete` must not
+    /// wait, may be called while the cache is locked, and must not call the cache.
     public func keepEncoded(
         _ entry: EncodedEntry,
         for key: CacheKey,

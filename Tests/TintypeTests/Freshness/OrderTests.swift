@@ -97,15 +97,25 @@ import TintypeTestTraits
     @Test func `an image that is kept for a caller that left is known all the same`() async throws {
         let gate = Gate()
         let origin = RevisingOrigin(at: self.scripted)
-        let cache = HeldCache(CacheActor(disk: nil), gate: gate)
-        let loader = self.makeLoader(.neverRevalidate) { $0.cache = cache }
-        let kept = ImageRequest(url: origin.url, thumbnail: .stretch(width: 4, height: 3))
+        let tier = HeldTier(
+            self.fixture.directory.url(of: "held"),
+            willStore: { key in
+                if key.isDerived { await gate.wait() }
+            }
+        )
+        let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheActor(tiers: [tier]) }
+        let kept = ImageRequest(
+            url: origin.url,
+            thumbnail: .stretch(width: 4, height: 3),
+            options: .waitForStore,
+            variantCaching: .all
+        )
         var notKept = kept
         notKept.variantCaching = CacheUse(query: .all, store: .none)
         let notKeptRequest = notKept
         let first = Task { try await loader.response(for: kept) }
         let second = Task { try await loader.response(for: notKeptRequest) }
-        await until { cache.storeCount.value == 1 }
+        await until { tier.storeCount.count == 1 }
         await until { await loader.waiterCount == 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
@@ -274,19 +284,17 @@ import TintypeTestTraits
         #expect(try await loader.image(for: requests[1]).width == 14)
     }
 
-    @Test func `what the highest of several caches has lost is not older in the next`() async throws {
+    @Test func `an entry that the nearest of several tiers has lost is not older in the next`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
-        let caches = ["low", "high"].map { name in
-            CacheActor(disk: DiskCache(.init(directory: self.fixture.directory.url(of: name))))
-        }
+        let disks = ["near", "far"].map { DiskCache(.init(directory: self.fixture.directory.url(of: $0))) }
         let request = ImageRequest(url: origin.url, options: [.waitForStore])
-        _ = try await self.makeLoader(.neverRevalidate) { $0.cache = caches[0] }.data(for: request)
+        _ = try await self.makeLoader(.neverRevalidate) { $0.cache = CacheActor(disk: disks[1]) }.data(for: request)
         origin.revise()
-        let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheGroup(caches) }
+        let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheActor(tiers: disks) }
         var reload = request
         reload.cachePolicy = .reload
         _ = try await loader.data(for: reload)
-        try await caches[1].remove(request.sourceKey, from: .all)
+        try await disks[0].remove(request.sourceKey)
         #expect(try await loader.data(for: request) == Data(makePNG(width: 11)))
     }
 

@@ -152,13 +152,10 @@ import TintypeTestTraits
             "/a",
             .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Vary": "Accept-Language"])
         )
-        let gate = Gate()
-        await gate.open()
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
         let rival = DiskCache(disk)
-        let cache = HeldCache(
-            CacheActor(disk: DiskCache(disk)),
-            gate: gate,
+        let tier = HeldTier(
+            DiskCache(disk),
             didStore: { key, data in
                 guard key.text.contains("selectors") else { return }
                 let names = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
@@ -168,7 +165,7 @@ import TintypeTestTraits
         )
         let loader = fixture.makeLoader {
             $0.cachePolicy = .honorFreshness
-            $0.cache = cache
+            $0.cache = CacheActor(tiers: [tier])
         }
         var request = ImageRequest(
             url: self.scripted.url("/a"),
@@ -188,8 +185,6 @@ import TintypeTestTraits
         let fixture = try LoaderFixture(origin: self.scripted)
         self.scripted.script("/a", .body(try makePNG(width: 11)))
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
-        let gate = Gate()
-        await gate.open()
         let thumbnail = ImageRequest(
             url: self.scripted.url("/a"),
             thumbnail: .stretch(width: 6, height: 4),
@@ -197,7 +192,7 @@ import TintypeTestTraits
         )
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[Bool]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
-        let base = CacheActor(disk: DiskCache(disk))
+        let base = DiskCache(disk)
         // The variant of the first body is written when the second body has come, and before its store has ended.
         let reload: @Sendable (CacheKey) async -> Void = { key in
             guard key == thumbnail.key, let loader = loaderBox.value else { return }
@@ -216,11 +211,12 @@ import TintypeTestTraits
             }
             await isRemovedMeanwhile ? isFound.wait() : call.value
         }
-        let cache = HeldCache(base, gate: gate, willStore: reload, didStore: look) { _ in
+        let open: @Sendable (CachedFile) async -> Void = { _ in
             await isFound.open()
             if isRemovedMeanwhile { await loaderBox.value?.waitForPendingStores() }
         }
-        let loader = fixture.makeLoader { $0.cache = cache }
+        let tier = HeldTier(base, willStore: reload, didFind: open, didStore: look)
+        let loader = fixture.makeLoader { $0.cache = CacheActor(tiers: [tier]) }
         loaderBox.value = loader
         _ = try await loader.image(for: thumbnail)
         await loader.waitForPendingStores()
@@ -235,8 +231,6 @@ import TintypeTestTraits
         let bodies = try (10..<14).map { try makePNG(width: $0) }
         self.scripted.script("/a", .body(bodies[3]))
         self.scripted.script("/a", sequence: bodies.prefix(3).map { .body($0) })
-        let gate = Gate()
-        await gate.open()
         let german: HeaderFields = ["Accept-Language": "de"]
         let thumbnail = ImageRequest(
             url: self.scripted.url("/a"),
@@ -248,9 +242,8 @@ import TintypeTestTraits
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[UInt64?]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
         // The variant of the first body is written when two more have come, the second of them for other header fields.
-        let cache = HeldCache(
-            CacheActor(disk: DiskCache(disk)),
-            gate: gate,
+        let tier = HeldTier(
+            DiskCache(disk),
             willStore: { key in
                 guard key == thumbnail.key, let loader = loaderBox.value, found.value?.isEmpty ?? false else { return }
                 for headers in [german, ["Accept-Language": "en"]] {
@@ -267,7 +260,7 @@ import TintypeTestTraits
             }
         )
         let loader = fixture.makeLoader {
-            $0.cache = cache
+            $0.cache = CacheActor(tiers: [tier])
             $0.cachePolicy = .honorFreshness
         }
         loaderBox.value = loader

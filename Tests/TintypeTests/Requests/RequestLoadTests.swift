@@ -451,7 +451,7 @@ import TintypeTestTraits
             }
         }
         #expect(try await loader.response(for: request).storeError == nil)
-        guard case .disk(let entry) = try await loader.cache.lookUp(request.key, in: .disk) else {
+        guard let entry = try await loader.cache.entry(for: request.key) else {
             throw TestSupportError("The variant is not on disk.")
         }
         #expect(entry.data == bytes)
@@ -528,7 +528,7 @@ import TintypeTestTraits
         await gate.open()
         #expect(try await waiting.value.scale == 3)
         let processed = self.request { $0.scale = 3 }
-        #expect(loader.cache.memoryImage(for: processed.key) != nil)
+        #expect(loader.cache.memory.image(for: processed.key) != nil)
         #expect(try await loader.image(for: other.url).scale == 3)
         #expect(try await loader.response(for: other).source == .memory)
         #expect(try await loader.data(for: other) == Data(makePNG()))

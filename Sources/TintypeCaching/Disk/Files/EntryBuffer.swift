@@ -1,23 +1,6 @@
-public import FoundationEssentials
+import FoundationEssentials
 import Glibc
 import TintypeImage
-
-/// An entry of the disk tier.
-public struct DiskEntry: Sendable {
-    /// The encoded bytes, exactly as stored.
-    public let data: Data
-    /// The metadata of the entry.
-    public let metadata: EntryMetadata
-    /// The time of the store.
-    public let storedAt: Date
-
-    /// Creates an entry.
-    public init(data: Data, metadata: EntryMetadata, storedAt: Date) {
-        self.data = data
-        self.metadata = metadata
-        self.storedAt = storedAt
-    }
-}
 
 /// The part of an entry to read.
 enum EntryPart {
@@ -48,16 +31,7 @@ struct EntryBuffer: ~Copyable {
     ///
     /// The bytes must contain the given part of a file of `fileByteCount` bytes.
     func check(_ part: EntryPart, _ count: Int, of fileByteCount: Int, key: CacheKey) -> (EntryHeader, EntryMetadata)? {
-        guard count >= EntryHeader.byteCount else { return nil }
-        let file = UnsafeRawBufferPointer(rebasing: self.bytes[..<count])
-        guard let header = EntryHeader(file, fileByteCount: fileByteCount), header.bodyOffset <= count,
-            header.matches(part == .whole ? file : UnsafeRawBufferPointer(rebasing: file[..<header.bodyOffset]))
-        else { return nil }
-        let keyEnd = EntryHeader.byteCount + header.keyByteCount
-        guard Self.isText(UnsafeRawBufferPointer(rebasing: file[EntryHeader.byteCount..<keyEnd]), key),
-            let metadata = EntryMetadata(encoded: UnsafeRawBufferPointer(rebasing: file[keyEnd..<header.bodyOffset]))
-        else { return nil }
-        return (header, metadata)
+        EntryHeader.check(part, UnsafeRawBufferPointer(rebasing: self.bytes[..<count]), of: fileByteCount, key: key)
     }
 
     /// Reads a whole file and returns the name that it has as an entry, or its damage.
@@ -76,10 +50,10 @@ struct EntryBuffer: ~Copyable {
     }
 
     /// Returns the entry, which takes ownership of the memory unless the part is a head without body.
-    consuming func makeEntry(_ part: EntryPart, _ header: EntryHeader, _ metadata: EntryMetadata) -> DiskEntry {
+    consuming func makeEntry(_ part: EntryPart, _ header: EntryHeader, _ metadata: EntryMetadata) -> ByteEntry {
         guard part == .whole, let block = self.bytes.baseAddress else {
             _ = consume self
-            return DiskEntry(data: Data(), metadata: metadata, storedAt: header.storedDate)
+            return ByteEntry(data: Data(), metadata: metadata, storedAt: header.storedDate)
         }
         discard self
         let data = Data(
@@ -87,17 +61,7 @@ struct EntryBuffer: ~Copyable {
             count: header.bodyByteCount,
             deallocator: .custom { _, _ in free(block) }
         )
-        return DiskEntry(data: data, metadata: metadata, storedAt: header.storedDate)
-    }
-
-    private static func isText(_ bytes: UnsafeRawBufferPointer, _ key: CacheKey) -> Bool {
-        var text = key.text
-        return text.withUTF8 { text in
-            guard text.count == bytes.count, let text = text.baseAddress, let start = bytes.baseAddress else {
-                return text.count == bytes.count
-            }
-            return memcmp(text, start, bytes.count) == 0
-        }
+        return ByteEntry(data: data, metadata: metadata, storedAt: header.storedDate)
     }
 }
 

@@ -7,14 +7,14 @@ import Synchronization
 final class EntryReader: Sendable {
     /// The result of a look-up that does not wait for the disk.
     enum CachedAnswer {
-        case hit(DiskEntry)
+        case hit(ByteEntry)
         case miss
         /// A look-up on a lane is necessary, because it must read from the disk or repair the catalogue.
         case unknown
     }
 
     private enum Outcome {
-        case hit(DiskEntry, EntryHeader, OpenFile.Status)
+        case hit(ByteEntry, EntryHeader, OpenFile.Status)
         case missing
         case expired(OpenFile.Status)
         case damaged(OpenFile.Status?)
@@ -43,7 +43,7 @@ final class EntryReader: Sendable {
     /// Reads and checks the entry of `key`, or its head, and records a use if it reads the whole entry.
     ///
     /// Returns `nil` for a missing, expired or damaged entry, and removes the latter two.
-    func read(_ part: EntryPart, of key: CacheKey) throws(CacheError) -> DiskEntry? {
+    func read(_ part: EntryPart, of key: CacheKey) throws(CacheError) -> ByteEntry? {
         do {
             let entry = try self.readOwn(part, of: key) ?? self.readElsewhere(part, of: key)
             self.count(isHit: entry != nil, part)
@@ -130,7 +130,7 @@ final class EntryReader: Sendable {
         of key: CacheKey,
         _ record: CatalogueRecord,
         in folder: CacheFolder
-    ) throws(SystemCallError) -> (DiskEntry, EntryHeader, Double)? {
+    ) throws(SystemCallError) -> (ByteEntry, EntryHeader, Double)? {
         guard record.byteCount <= self.byteCountLimit,
             record.byteCount <= Self.cachedByteCountLimit || part == .head
         else { return nil }
@@ -151,7 +151,7 @@ final class EntryReader: Sendable {
 
     // MARK: Own folder
 
-    private func readOwn(_ part: EntryPart, of key: CacheKey) throws(SystemCallError) -> DiskEntry? {
+    private func readOwn(_ part: EntryPart, of key: CacheKey) throws(SystemCallError) -> ByteEntry? {
         let name = EntryName(key)
         // Try twice: a deleted folder is opened again once.
         for _ in 0..<2 {
@@ -216,7 +216,7 @@ final class EntryReader: Sendable {
         of key: CacheKey,
         from file: borrowing OpenFile,
         _ status: OpenFile.Status
-    ) throws(SystemCallError) -> (DiskEntry, EntryHeader)? {
+    ) throws(SystemCallError) -> (ByteEntry, EntryHeader)? {
         let count = try part == .whole ? status.byteCount : EntryHeader.read(file, status)?.bodyOffset
         guard let count else { return nil }
         let buffer = try EntryBuffer(byteCount: count)
@@ -257,7 +257,7 @@ final class EntryReader: Sendable {
     // MARK: Read-only folders
 
     /// Returns the entry of `key` from one of the read-only folders.
-    private func readElsewhere(_ part: EntryPart, of key: CacheKey) -> DiskEntry? {
+    private func readElsewhere(_ part: EntryPart, of key: CacheKey) -> ByteEntry? {
         for directory in self.readOnlyDirectories {
             guard let file = try? OpenFile(reading: "\(directory)/\(EntryName(key).path)"),
                 let status = try? file.status(), status.isRegular, status.byteCount <= self.byteCountLimit,

@@ -1,0 +1,148 @@
+public import FoundationEssentials
+
+/// A tier of a cache: encoded bytes with their metadata, by key.
+///
+/// ``DiskCache`` is one. Conform to this protocol to add a tier of another kind, such as a store that several machines
+/// share. Only ``entry(for:)``, ``store(_:metadata:for:)`` and ``remove(_:)`` have no default:
+///
+/// ```swift
+/// struct ArchiveTier: ByteTier {
+///     let archive: Archive
+///
+///     func entry(for key: CacheKey) async throws -> ByteEntry? {
+///         guard let item = try await archive.item(named: key.digest) else { return nil }
+///         let metadata = EntryMetadata(encoded: item.header) ?? EntryMetadata()
+///         return ByteEntry(data: item.body, metadata: metadata, storedAt: item.date)
+///     }
+///
+///     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+///         try await archive.put(data, header: metadata.encoded, named: key.digest)
+///     }
+///
+///     func remove(_ key: CacheKey) async throws -> Bool {
+///         try await archive.delete(key.digest)
+///     }
+/// }
+/// ```
+///
+/// The cache that has the tier limits the time of each call, and cancels the call at the end of that time. An error is a
+/// miss, and is counted. The cache runs the changes to one family of keys (``CacheKey/derived(_:)``) in the order of
+/// their calls. After a change that failed, it finds no entry of that family in the tier until the family was removed.
+///
+/// To change one function of another tier, conform to ``ByteTierWrapper``, which forwards all others.
+public protocol ByteTier: Sendable {
+    /// The name in statistics and activities, such as `redis`; by default the name of the type.
+    var name: String { get }
+
+    /// Returns whether the tier stores an entry of this size.
+    ///
+    /// By default a tier accepts all originals and no derived entries, such as thumbnails. A tier that accepts derived
+    /// entries must implement ``removeFamily(of:)``.
+    func accepts(_ key: CacheKey, byteCount: Int) -> Bool
+
+    /// Returns the entry of `key`, or `nil` if there is none.
+    func entry(for key: CacheKey) async throws -> ByteEntry?
+
+    /// Returns the metadata of the entry of `key`, or `nil` if there is none; by default from the whole entry.
+    func metadata(for key: CacheKey) async throws -> EntryMetadata?
+
+    /// Stores `data` for `key`, and replaces an older entry.
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws
+
+    /// Removes the entry of `key`, and returns whether there was one.
+    func remove(_ key: CacheKey) async throws -> Bool
+
+    /// Removes all entries of the family of `key` (``CacheKey/derived(_:)``), and returns whether there were any.
+    ///
+    /// By default it removes only the entry of `key`. This suffices for a tier that accepts no derived entries.
+    func removeFamily(of key: CacheKey) async throws -> Bool
+
+    /// Removes all entries; by default throws an error, because a shared store may have other users.
+    func removeAll() async throws
+}
+
+extension ByteTier {
+    public var name: String { "\(Self.self)" }
+
+    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { !key.isDerived }
+
+    public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.entry(for: key)?.metadata
+    }
+
+    public func removeFamily(of key: CacheKey) async throws -> Bool { try await self.remove(key) }
+
+    public func removeAll() async throws {
+        throw CacheError(
+            code: .tierFailed,
+            message: "The cache tier \(self.name) cannot remove all entries; implement removeAll() or leave it out."
+        )
+    }
+}
+
+/// A byte tier that changes some functions of another one.
+///
+/// Every requirement of ``ByteTier`` that the type does not implement calls ``base``.
+public protocol ByteTierWrapper: ByteTier {
+    /// The other tier.
+    var base: any ByteTier { get }
+}
+
+extension ByteTierWrapper {
+    public var name: String { self.base.name }
+
+    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { self.base.accepts(key, byteCount: byteCount) }
+
+    public func entry(for key: CacheKey) async throws -> ByteEntry? { try await self.base.entry(for: key) }
+
+    public func metadata(for key: CacheKey) async throws -> EntryMetadata? { try await self.base.metadata(for: key) }
+
+    public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        try await self.base.store(data, metadata: metadata, for: key)
+    }
+
+    public func remove(_ key: CacheKey) async throws -> Bool { try await self.base.remove(key) }
+
+    public func removeFamily(of key: CacheKey) async throws -> Bool { try await self.base.removeFamily(of: key) }
+
+    public func removeAll() async throws { try await self.base.removeAll() }
+}
+
+/// A byte tier that keeps the order of its operations on one family, and that stores in the background.
+///
+/// ``DiskCache`` does so by itself. ``OrderedTier`` does it for other tiers.
+package protocol OrderedByteTier: ByteTier {
+    /// Whether all entries come from the disks of this machine.
+    var isLocal: Bool { get }
+
+    /// Returns the entry of `key`, checked, if it is small and ready without waiting, and counts as a use.
+    ///
+    /// `nil` does not mean that there is no entry, and does not count as a miss. It must not wait.
+    func readyEntry(for key: CacheKey) -> ByteEntry?
+
+    /// Returns the metadata of the entry of `key`, checked, if it is ready without waiting.
+    ///
+    /// It does not count as a use. `nil` does not mean that there is no entry. It must not wait.
+    func readyMetadata(for key: CacheKey) -> EntryMetadata?
+
+    /// Opens and checks the file of the entry of `key`, and counts as a use.
+    func file(for key: CacheKey) async throws -> CachedFile?
+
+    /// Returns whether there is an entry of `key`; does not count as a use.
+    func contains(_ key: CacheKey) async -> Bool
+
+    /// Stores `data` for `key` in the background, unless it is obsolete at the moment when the store gets its place in
+    /// the order.
+    func enqueueStore(
+        _ data: Data,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    )
+
+    /// Returns when all background stores that began before the call have ended.
+    func waitForPendingStores() async
+
+    /// Returns the failed stores of the tier, and the statistics of its folder.
+    func tierStatistics() async -> TierStatistics
+}

@@ -1,0 +1,304 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// The byte tiers of a cache, nearest first, which answer as one.
+///
+/// A hit in a farther tier fills the nearer ones. A store replaces the entries of all tiers: the tiers that take part in
+/// removals, but not in stores, lose theirs. A tier that fails to read is a miss.
+final class ByteTierList: Sendable {
+    /// A tier, with the results of its look-ups.
+    private final class Member: Sendable {
+        private struct Counts {
+            var hits = 0
+            var misses = 0
+            var readFailures = 0
+            var fills = 0
+            var lastReadError: CacheError?
+        }
+
+        let tier: any OrderedByteTier
+        private let counts = Locked(Counts())
+
+        init(_ tier: any OrderedByteTier) {
+            self.tier = tier
+        }
+
+        /// Returns the result of a look-up, and counts it; `nil` if it failed.
+        ///
+        /// - Throws: `CancellationError` only.
+        func read<Found>(_ look: (any OrderedByteTier) async throws -> Found?) async throws -> Found? {
+            do {
+                let found = try await look(self.tier)
+                self.count(isHit: found != nil)
+                return found
+            } catch is CancellationError where Task.isCancelled {
+                throw CancellationError()
+            } catch {
+                self.count(.tier(self.tier.name, error))
+                return nil
+            }
+        }
+
+        @inline(never)
+        func count(isHit: Bool) {
+            self.counts.withLock { isHit ? ($0.hits += 1) : ($0.misses += 1) }
+        }
+
+        @inline(never)
+        private func count(_ error: CacheError) {
+            self.counts.withLock { counts in
+                counts.misses += 1
+                counts.readFailures += 1
+                counts.lastReadError = error
+            }
+        }
+
+        func countFill() {
+            self.counts.withLock { $0.fills += 1 }
+        }
+
+        func statistics() async -> TierStatistics {
+            var statistics = await self.tier.tierStatistics()
+            let counts = self.counts.withLock { $0 }
+            statistics.hits = counts.hits
+            statistics.misses = counts.misses
+            statistics.readFailures = counts.readFailures
+            statistics.lastReadError = counts.lastReadError
+            statistics.fills = counts.fills
+            return statistics
+        }
+    }
+
+    private let members: [Member]
+    private let policies: TierPolicies
+    private let changes = KeyChanges()
+
+    init(_ tiers: [any OrderedByteTier], policies: TierPolicies = TierPolicies()) {
+        self.members = tiers.map(Member.init)
+        self.policies = policies
+    }
+
+    var isEmpty: Bool { self.members.isEmpty }
+
+    /// Whether all entries come from this machine.
+    var isLocal: Bool { self.members.allSatisfy(\.tier.isLocal) }
+
+    /// The nearest disk.
+    var disk: DiskCache? { self.members.lazy.compactMap { $0.tier as? DiskCache }.first }
+
+    private func members(_ policy: TierPolicies.Policy) -> ArraySlice<Member> {
+        self.members[policy.indices(of: self.members.indices)]
+    }
+
+    // MARK: Reading
+
+    /// Returns the entry of `key` from the first tier that has it, and stores it in the nearer ones.
+    ///
+    /// - Throws: `CancellationError` only.
+    func entry(for key: CacheKey) async throws -> ByteEntry? {
+        let mark = self.members.count > 1 ? self.changes.mark(of: key.root) : nil
+        let found = try await self.first(self.policies.query) { member in
+            try await member.read { try await $0.entry(for: key) }
+        }
+        guard let found else { return nil }
+        var entry = found.found
+        entry.tier = self.members[found.index].tier.name
+        if let mark { self.fill(found.missed, with: entry, for: key, since: mark) }
+        return entry
+    }
+
+    /// Returns the metadata of the entry of `key` from the first tier that has it; does not count as a use.
+    ///
+    /// - Throws: `CancellationError` only.
+    func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.first(self.policies.query) { member in
+            try await member.read { try await $0.metadata(for: key) }
+        }?.found
+    }
+
+    /// Returns the entry of `key` that is ready without waiting: of the first tier that a query asks, or of any tier if a
+    /// query asks all at once.
+    ///
+    /// If the first tier has no entry ready, it may still have one, so the farther tiers must not answer instead.
+    func readyEntry(for key: CacheKey) -> ByteEntry? {
+        for member in self.readyMembers {
+            guard var entry = member.tier.readyEntry(for: key) else { continue }
+            entry.tier = member.tier.name
+            member.count(isHit: true)
+            return entry
+        }
+        return nil
+    }
+
+    /// Returns the metadata that is ready without waiting, from the same tiers as ``readyEntry(for:)``.
+    func readyMetadata(for key: CacheKey) -> EntryMetadata? {
+        for member in self.readyMembers {
+            if let metadata = member.tier.readyMetadata(for: key) { return metadata }
+        }
+        return nil
+    }
+
+    private var readyMembers: ArraySlice<Member> {
+        let members = self.members(self.policies.query)
+        return self.policies.query == .concurrent ? members : members.prefix(1)
+    }
+
+    /// Returns the file of the entry of `key`.
+    ///
+    /// If only a tier without files has the entry, this stores it in a nearer tier first.
+    ///
+    /// - Throws: `CancellationError` only.
+    func file(for key: CacheKey) async throws -> CachedFile? {
+        if let file = try await self.existingFile(for: key) { return file }
+        guard self.members.count > 1, try await self.entry(for: key) != nil else { return nil }
+        return try await self.existingFile(for: key)
+    }
+
+    private func existingFile(for key: CacheKey) async throws -> CachedFile? {
+        try await self.first(self.policies.query) { member in
+            try await member.read { try await $0.file(for: key) }
+        }?.found
+    }
+
+    /// Returns whether a tier has an entry of `key`; does not count as a use.
+    func contains(_ key: CacheKey) async -> Bool {
+        let found = try? await self.first(self.policies.contains) { member in
+            await member.tier.contains(key) ? true : nil
+        }
+        return found ?? nil != nil
+    }
+
+    /// Returns the first result of `look`, the index of its tier, and the nearer tiers that are known to have none.
+    private func first<Found: Sendable>(
+        _ policy: TierPolicies.Policy,
+        _ look: @escaping @Sendable (Member) async throws -> Found?
+    ) async throws -> (found: Found, index: Int, missed: [Int])? {
+        let indices = policy.indices(of: self.members.indices)
+        var missed: [Int] = []
+        guard policy == .concurrent, indices.count > 1 else {
+            for index in indices {
+                if let found = try await look(self.members[index]) { return (found, index, missed) }
+                missed.append(index)
+            }
+            return nil
+        }
+        return try await withThrowingTaskGroup(of: (Int, Found?).self) { group in
+            defer { group.cancelAll() }
+            for index in indices { group.addTask { (index, try await look(self.members[index])) } }
+            while let (index, found) = try await group.next() {
+                if let found { return (found, index, missed.filter { $0 < index }) }
+                missed.append(index)
+            }
+            return nil
+        }
+    }
+
+    /// Stores an entry of a farther tier in the background, unless the key has changed since `mark`.
+    private func fill(_ missed: [Int], with entry: ByteEntry, for key: CacheKey, since mark: KeyChanges.Mark) {
+        for index in missed where self.members[index].tier.accepts(key, byteCount: entry.data.count) {
+            let changes = self.changes
+            self.members[index].countFill()
+            self.members[index].tier.enqueueStore(entry.data, metadata: entry.metadata, for: key) {
+                !changes.isUnchanged(since: mark)
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Stores `data` in the tiers that accept it, in the background.
+    func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async {
+        let (accepting, others) = self.beginStore(data, key)
+        _ = await self.attempts(others, self.policies.remove) { try await $0.remove(key) }
+        for member in accepting {
+            member.tier.enqueueStore(data, metadata: metadata, for: key) { false }
+        }
+    }
+
+    /// Stores `data` in the tiers that accept it, and waits.
+    ///
+    /// - Throws: The error of the nearest tier that failed; the others have stored it all the same.
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        let (accepting, others) = self.beginStore(data, key)
+        _ = await self.attempts(others, self.policies.remove) { try await $0.remove(key) }
+        let results = await self.attempts(accepting, self.policies.store) {
+            try await $0.store(data, metadata: metadata, for: key)
+        }
+        for result in results { try result.get() }
+    }
+
+    /// Returns the tiers that store an entry, and the others whose older entry the cache removes.
+    private func beginStore(_ data: Data, _ key: CacheKey) -> (accepting: [Member], others: [Member]) {
+        // Before any tier changes: a fill that is under way must see it.
+        if self.members.count > 1 { self.changes.note(key.root) }
+        let accepting = self.members(self.policies.store).filter { $0.tier.accepts(key, byteCount: data.count) }
+        let others = self.members(self.policies.remove).filter { member in !accepting.contains { $0 === member } }
+        return (accepting, others)
+    }
+
+    /// Removes the entry of `key`, and returns whether there was one.
+    ///
+    /// - Throws: The error of the nearest tier that failed; the others have removed it all the same.
+    func remove(_ key: CacheKey) async throws -> Bool {
+        self.changes.note(key.root)
+        let results = await self.attempts(Array(self.members(self.policies.remove)), self.policies.remove) {
+            try await $0.remove(key)
+        }
+        return try results.map { try $0.get() }.contains(true)
+    }
+
+    /// Removes the entries of the family of `key`, and returns whether there were any.
+    ///
+    /// - Throws: The error of the nearest tier that failed; the others have removed them all the same.
+    func removeFamily(of key: CacheKey) async throws -> Bool {
+        self.changes.note(key.root)
+        let results = await self.attempts(Array(self.members(self.policies.remove)), self.policies.remove) {
+            try await $0.removeFamily(of: key)
+        }
+        return try results.map { try $0.get() }.contains(true)
+    }
+
+    /// Removes all entries.
+    ///
+    /// - Throws: The error of the nearest tier that failed; the others are empty all the same.
+    func removeAll() async throws {
+        self.changes.noteAll()
+        let results = await self.attempts(Array(self.members(self.policies.clear)), self.policies.clear) {
+            try await $0.removeAll()
+        }
+        for result in results { try result.get() }
+    }
+
+    func waitForPendingStores() async {
+        for member in self.members { await member.tier.waitForPendingStores() }
+    }
+
+    func statistics() async -> [TierStatistics] {
+        var statistics: [TierStatistics] = []
+        for member in self.members { statistics.append(await member.statistics()) }
+        return statistics
+    }
+
+    /// Returns the outcome of `operation` for each tier, in their order; a failure does not stop the others.
+    private func attempts<Value: Sendable>(
+        _ members: [Member],
+        _ policy: TierPolicies.Policy,
+        _ operation: @escaping @Sendable (any OrderedByteTier) async throws -> Value
+    ) async -> [Result<Value, any Error>] {
+        @Sendable func attempt(_ member: Member) async -> Result<Value, any Error> {
+            do { return .success(try await operation(member.tier)) } catch { return .failure(error) }
+        }
+        guard policy == .concurrent, members.count > 1 else {
+            var results: [Result<Value, any Error>] = []
+            for member in members { results.append(await attempt(member)) }
+            return results
+        }
+        return await withTaskGroup(of: (index: Int, result: Result<Value, any Error>).self) { group in
+            for (index, member) in members.enumerated() {
+                group.addTask { (index, await attempt(member)) }
+            }
+            let results = await group.reduce(into: []) { $0.append($1) }
+            return results.sorted { $0.index < $1.index }.map(\.result)
+        }
+    }
+}

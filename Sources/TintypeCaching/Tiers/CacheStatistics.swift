@@ -1,0 +1,68 @@
+/// The statistics of a cache.
+public struct CacheStatistics: Sendable {
+    /// The statistics of the memory tier.
+    public var memory = MemoryStatistics()
+    /// The statistics of each byte tier, the nearest first.
+    public var tiers: [TierStatistics] = []
+
+    /// Creates statistics of an empty cache.
+    public init() {}
+
+    /// The statistics of each disk tier, the nearest first.
+    public var disks: [DiskStatistics] { self.tiers.compactMap(\.disk) }
+}
+
+/// The statistics of a byte tier in a cache.
+public struct TierStatistics: Sendable {
+    /// The name of the tier.
+    public let name: String
+    /// The number of look-ups by the cache that found an entry.
+    public var hits = 0
+    /// The number of look-ups by the cache that found no entry, including failed ones.
+    public var misses = 0
+    /// The number of look-ups that failed or took too long.
+    public var readFailures = 0
+    /// The error of the last look-up that failed.
+    public var lastReadError: CacheError?
+    /// The number of stores and removals that failed, took too long or were refused.
+    public var writeFailures = 0
+    /// The error of the last store or removal that failed.
+    public var lastWriteError: CacheError?
+    /// The number of entries of farther tiers that the cache has stored in this one.
+    public var fills = 0
+    /// The statistics of the folder, if the tier is a ``DiskCache``.
+    public var disk: DiskStatistics?
+
+    /// Creates statistics of a tier without look-ups.
+    public init(name: String) {
+        self.name = name
+    }
+}
+
+/// A choice of cache tiers.
+public struct CacheTiers: OptionSet, Sendable, Hashable {
+    /// One bit for each tier.
+    public let rawValue: UInt8
+
+    /// Creates a choice from its bits.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The decoded images in memory.
+    public static let memory = CacheTiers(rawValue: 1)
+    /// The encoded bytes on disk, and in all other byte tiers.
+    public static let disk = CacheTiers(rawValue: 2)
+    /// No tier.
+    public static let none: CacheTiers = []
+    /// All tiers.
+    public static let all: CacheTiers = [.memory, .disk]
+}
+
+extension CacheTiers: CustomStringConvertible {
+    /// The names of the tiers, such as `memory, disk`; `none` for no tier.
+    public var description: String {
+        let names = [(CacheTiers.memory, "memory"), (.disk, "disk")].filter { self.contains($0.0) }.map(\.1)
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
+}
