@@ -44,7 +44,7 @@ import TintypeTestTraits
         }
         #expect(errors.count > 10)
         #expect(errors.last == 0)
-        // It gets closer, though not with each pixel; and blocks are close long before the end.
+        // The error decreases on the whole, but not with each pixel, and is small long before the end.
         #expect(errors[errors.count / 2] * 10 < errors[0])
     }
 
