@@ -40,11 +40,11 @@ import TintypeTestTraits
         (.lowestOnly, true, ["look", "", ""]),
     ])
     func `a query asks whom its policy names`(policy: CacheGroup.Policy, isFound: Bool, calls: [String]) async throws {
-        // The middle one has it too where all are asked in turn, so that the search ends there.
+        // With the serial policy the middle cache has the entry, so the search ends there.
         try await self.fill(policy == .serial ? [self.middle] : [self.low])
         let group = self.makeGroup { $0.query = policy }
         #expect((try await group.lookUp(self.key) != nil) == isFound)
-        // Asked in turn, the search began at the highest and went no further than the hit.
+        // The serial search begins at the highest cache and ends at the hit.
         let expected = policy == .serial ? ["", "look", "look"] : calls
         #expect(self.all.map(\.calls) == expected)
     }
@@ -78,7 +78,7 @@ import TintypeTestTraits
     func `an entry that is ready comes from where a query may find it`(policy: CacheGroup.Policy, index: Int) {
         let group = self.makeGroup { $0.query = policy }
         #expect(group.readyEntry(for: self.key) == nil)
-        // Above it one may have an entry that is not ready.
+        // The cache above may have an entry that is not ready.
         if index > 0 { self.all[index - 1].diskEntry = DiskEntry(data: Data([0]), metadata: .init(), storedAt: Date()) }
         #expect((group.readyEntry(for: self.key) != nil) == (policy == .concurrent))
         self.all[index].diskEntry = DiskEntry(data: Data([1]), metadata: .init(), storedAt: Date())
@@ -93,7 +93,7 @@ import TintypeTestTraits
         let group = self.makeGroup { $0.query = policy }
         self.low.diskEntry = DiskEntry(data: Data(), metadata: .sample, storedAt: Date())
         #expect(try await group.diskMetadata(for: self.key) == (isFound ? .sample : nil))
-        // A cache that does not say how it does this looks up the entry.
+        // A cache without its own implementation looks up the whole entry.
         #expect(self.low.calls == (isFound ? "look" : ""))
     }
 
@@ -107,7 +107,7 @@ import TintypeTestTraits
         #expect(group.peekMemoryEntry(for: self.key) == nil)
         #expect(await group.statistics().memory.hits == 0)
         #expect(await group.statistics().memory.misses == 0)
-        // A cache without a peek of its own takes it for a look-up.
+        // A cache without its own peek counts it as a look-up.
         #expect(self.low.peekMemoryEntry(for: self.key) == nil)
         #expect(await self.low.statistics().memory.misses == 1)
     }
@@ -179,7 +179,7 @@ import TintypeTestTraits
             try await store()
             #expect(self.all.map { $0.inner.memory.contains(self.key) } == left)
         }
-        // Nothing is stored there.
+        // This call stores nothing, so it removes nothing.
         try await self.fill(self.all)
         await group.store(image, data: nil, metadata: .init(), for: self.key, in: .disk)
         #expect(self.all.allSatisfy { $0.inner.memory.contains(self.key) })

@@ -4,7 +4,7 @@ import TintypeImage
 
 @testable import TintypeCaching
 
-/// A cache in memory that notes which searches reached it, and that fails on demand.
+/// A memory cache that records the look-ups that reach it, and fails on demand.
 final class RecordingCache: ImageCache {
     private struct State {
         var calls: [String] = []
@@ -16,22 +16,22 @@ final class RecordingCache: ImageCache {
     let inner = CacheActor(disk: nil)
     private let state = Locked(State())
 
-    /// The searches so far, in one line.
+    /// The look-ups so far, in one line.
     var calls: String { self.state.withLock { $0.calls.joined(separator: " ") } }
 
-    /// Whether what can throw throws.
+    /// Whether every throwing method throws.
     var fails: Bool {
         get { self.state.withLock { $0.fails } }
         set { self.state.withLock { $0.fails = newValue } }
     }
 
-    /// What it has on disk, and ready, whatever the key.
+    /// The ready disk entry for every key.
     var diskEntry: DiskEntry? {
         get { self.state.withLock { $0.diskEntry } }
         set { self.state.withLock { $0.diskEntry = newValue } }
     }
 
-    /// Whether it loses what it gives, as if that had been removed in the same moment.
+    /// Whether the cache loses an entry as soon as it has returned it, as if it had been removed at that moment.
     var isForgetful: Bool {
         get { self.state.withLock { $0.isForgetful } }
         set { self.state.withLock { $0.isForgetful = newValue } }
