@@ -33,8 +33,8 @@ import TintypeTestTraits
 
     @Test(arguments: ["bombs/max_size.jpg", "bombs/16383x16383.png"])
     func `a bomb is named by its limit`(path: String) throws {
-        let picture = try #require(Corpus.images.first { $0.path == path })
-        let data = try picture.data
+        let image = try #require(Corpus.images.first { $0.path == path })
+        let data = try image.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
         #expect(error?.code == .sideTooLong || error?.code == .tooManyPixels)
     }

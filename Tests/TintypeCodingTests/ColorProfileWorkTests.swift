@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Profiles for which the color library would take long to build a transform.
+/// Profiles for which the colour library would take long to build a transform.
 @Suite(.computing, .timeLimit(.minutes(10))) struct ColorProfileWorkTests {
     /// A profile whose pipelines would take minutes is treated as if it had no pipelines.
     ///

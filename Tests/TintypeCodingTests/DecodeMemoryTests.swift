@@ -126,7 +126,7 @@ import TintypeTestTraits
         let image = Image(pixels: try Self.flat(.rgb8, width: 3_000, height: 2_000))
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
-        // The first decode caches the color transform, which is not part of the image's memory.
+        // The first decode caches the colour transform, which is not part of the image's memory.
         _ = try decoder.decode()
         let counted = decoder.byteCount(options: DecodeOptions())
         let (_, taken) = try AllocatedMemory.peak { try decoder.decode() }

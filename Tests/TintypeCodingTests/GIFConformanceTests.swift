@@ -78,7 +78,7 @@ import TintypeTestTraits
         }
         #expect(header.animation.durations == file.frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
         #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
-        // The shared compositor agrees with the plain one.
+        // The shared compositor agrees with the simple one.
         let last = try decoder.decode(options: DecodeOptions(frame: reader.frames.count - 1))
         #expect(GIFCorpus.digest(GIFCorpus.pixels(of: last.pixels)) == file.frames.last?.digest)
     }

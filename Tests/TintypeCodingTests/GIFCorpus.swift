@@ -7,7 +7,7 @@ import TintypeTestSupport
 
 /// The GIF files of the large corpus and their reference data.
 enum GIFCorpus {
-    /// One line of the manifest; the corpus' own README explains the columns.
+    /// A line of the manifest, whose columns the corpus' own README explains.
     struct File: Sendable, CustomTestStringConvertible {
         let path: String
         let expectation: String

@@ -72,7 +72,7 @@ import TintypeTestTraits
         let (data, taken) = try AllocatedMemory.peak { try example.encode(frames) }
         #expect(data.count <= taken)
         #expect(taken <= counted, "\(taken) of \(counted)")
-        // The color cube, tables and rows, then the codes of all frames and a second copy of one frame's codes.
+        // The colour cube, tables and rows, then the codes of all frames and a second copy of one frame's codes.
         let fixed = 9 << 20
         #expect(counted <= fixed + pixelCount * 8 / 5 * (frames.count > 1 ? frames.count + 1 : 1))
     }

@@ -5,7 +5,6 @@ import TintypeTestSupport
 
 /// Images and animations for tests, whose pixels have red in the lowest byte.
 enum GIFSamples {
-    /// A small animation.
     struct Animation: Sendable, CustomTestStringConvertible {
         let name: String
         let width: Int

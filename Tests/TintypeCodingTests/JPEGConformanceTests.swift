@@ -34,16 +34,16 @@ import TintypeTestTraits
     ])
     func folder(_ folder: String) throws {
         var counts = (right: 0, wrong: 0, refused: 0)
-        for picture in Self.images(folder) {
-            let outcome = try Self.outcome(of: picture)
+        for image in Self.images(folder) {
+            let outcome = try Self.outcome(of: image)
             switch outcome {
             case .right: counts.right += 1
             case .refused: counts.refused += 1
             case .wrong: counts.wrong += 1
             }
-            let isExpected = Self.isExpected(outcome, picture)
-            let isException = Self.exceptions[picture.path] != nil
-            #expect(isExpected != isException, "\(picture.path): \(picture.expectation), \(outcome)")
+            let isExpected = Self.isExpected(outcome, image)
+            let isException = Self.exceptions[image.path] != nil
+            #expect(isExpected != isException, "\(image.path): \(image.expectation), \(outcome)")
         }
         print("conformance \(folder): \(counts.right) right, \(counts.wrong) wrong, \(counts.refused) refused")
     }

@@ -64,7 +64,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Pillow and libvips read inks as light, with or without an Adobe marker.
+    /// Pillow and libvips treat CMYK samples as amounts of light, with or without an Adobe marker.
     @Test(arguments: ["jpg-cmyk-1.jpg", "jpg-cmyk-2.jpg", "cmyk_t0.jpg", "cmyk-icc.jpg"])
     func `inks need no adobe marker`(name: String) throws {
         let data = try self.data("jpeg-cmyk/\(name)")

@@ -42,8 +42,8 @@ import TintypeTestTraits
         "jpeg/jpeg_ff00_header.jpg", "jpeg-cmyk/jpg-cmyk-2.jpg",
     ])
     func `single bytes give the same pixels as the whole`(path: String) throws {
-        let picture = try #require(Corpus.images.first { $0.path == path })
-        try self.`pieces give the same pixels as the whole`(picture, size: 1)
+        let image = try #require(Corpus.images.first { $0.path == path })
+        try self.`pieces give the same pixels as the whole`(image, size: 1)
     }
 
     @Test(arguments: ProgressivePrefix.all) func `a preview shows each scan`(_ prefix: ProgressivePrefix) throws {
@@ -104,14 +104,14 @@ import TintypeTestTraits
     }
 
     @Test func `limits are checked before pixels exist`() throws {
-        let picture = try #require(Corpus.images.first { $0.path == "bombs/max_size.jpg" })
+        let image = try #require(Corpus.images.first { $0.path == "bombs/max_size.jpg" })
         let decoder = try self.decoder()
-        let error = #expect(throws: CodingError.self) { try decoder.append(try picture.data) }
+        let error = #expect(throws: CodingError.self) { try decoder.append(try image.data) }
         #expect(error?.code == .sideTooLong)
     }
 }
 
-/// One line of the corpus' progressive.tsv: a progressive image after one of its scans.
+/// A progressive image after one of its scans, from a line of the corpus' progressive.tsv.
 struct ProgressivePrefix: Sendable, CustomStringConvertible {
     /// The scans that libjpeg-turbo 2.1 smooths differently from version 3, which made the table.
     ///

@@ -11,7 +11,6 @@ import TintypeTestTraits
 
 /// Lossless turns, crops and codings of JPEGs.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformTests {
-    /// A kind of JPEG.
     struct Kind: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var format = PixelFormat.rgb8

@@ -32,8 +32,8 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: Corpus.isRead)) func `passes appear as blocks`() throws {
-        let picture = try #require(Corpus.images.first { $0.path == "pngsuite/basi2c08.png" })
-        let data = try picture.data
+        let image = try #require(Corpus.images.first { $0.path == "pngsuite/basi2c08.png" })
+        let data = try image.data
         let whole = try SampleFiles.decode(data).pixels
         let decoder = try Self.decoder()
         var errors: [Int] = []

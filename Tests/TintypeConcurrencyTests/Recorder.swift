@@ -19,7 +19,6 @@ actor Recorder {
         self.threadNames.insert(ThisProcess.threadName)
     }
 
-    /// Runs `body` in a job.
     func run<Result: Sendable>(_ body: @Sendable (isolated Recorder) -> Result) -> Result {
         body(self)
     }

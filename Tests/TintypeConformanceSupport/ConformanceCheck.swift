@@ -2,7 +2,7 @@ import FoundationEssentials
 public import TintypeCoding
 import TintypeImage
 
-/// A decode of a corpus file and a comparison with everything in its manifest.
+/// A check that decodes a corpus file and compares it with its manifest.
 public struct ConformanceCheck: Sendable {
     private let registry: CoderRegistry
     /// The composited frames by path: the duration in milliseconds, the digest, and whether the digest is exact.

@@ -9,7 +9,6 @@ public struct ConformanceTable: Sendable {
 
     private var rows: [String: Row] = [:]
 
-    /// Creates an empty table.
     public init() {}
 
     /// Counts a file.

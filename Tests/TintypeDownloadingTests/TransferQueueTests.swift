@@ -240,7 +240,8 @@ import TintypeTestTraits
         #expect(Self.drain(&queue).count == 14)
         let names = (0..<300).map { "http://h\($0).b.test:80" }
         for id in UInt64(100)..<1_000 { queue.submit(id, origin: names[Int(id) % names.count]) }
-        // The kept place serves one transfer at a time. When it ends, the queue considers all others of its site again.
+        // The reserved place serves one transfer at a time. When it ends, the queue considers all others of its site
+        // again.
         for id in UInt64(100)..<400 {
             #expect(Self.drain(&queue) == [id])
             queue.finish(origin: names[Int(id) % names.count])

@@ -125,7 +125,7 @@ import TintypeTestTraits
         let clock = SteeredClock()
         var frames = try self.makePlayer(clock).makeAsyncIterator()
         #expect(try await frames.next()?.index == 0)
-        // At normal speed, the second frame lasts from 100 to 300, and the third from 300 to 600.
+        // The second frame's time is from 100 to 300, and the third one's from 300 to 600.
         clock.advance(by: .milliseconds(350))
         let late = try #require(try await frames.next())
         #expect((late.index, late.lostFrameCount) == (2, 1))

@@ -78,7 +78,7 @@ import TintypeTestTraits
         )
         let image = Image(pixels: pixels)
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
-        // The first decode caches the color transform, which is not part of the image's memory.
+        // The first decode caches the colour transform, which is not part of the image's memory.
         _ = try ImageDecoder(data, registry: SampleFiles.registry).decode()
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
         let incremental = try #require(try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))

@@ -2,7 +2,6 @@
 public struct TestSupportError: Error, CustomStringConvertible {
     public let description: String
 
-    /// Creates an error.
     public init(_ description: String) {
         self.description = description
     }

@@ -9,7 +9,6 @@ import TintypeTestTraits
 
 /// The metadata of a JPEG after a lossless transform.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformMetadataTests {
-    /// A segment of a file.
     struct Segment: Equatable {
         let marker: UInt8
         let content: [UInt8]
@@ -196,7 +195,7 @@ import TintypeTestTraits
         #expect(try Self.metadata(upright.apply(to: data).data).orientation == .up)
     }
 
-    /// Adobe's segment distinguishes RGB from other colour spaces, and one kind of CMYK from another.
+    /// Adobe's segment gives the colour space of RGB and CMYK images.
     @Test func `what says which colours there are stays`() throws {
         let adobe = Segment(0xEE, "Adobe", [0, 100, 0, 0, 0, 0, 0])
         let data = try Self.image([adobe, Self.comment])

@@ -74,7 +74,6 @@ struct TerminalModel {
         return image
     }
 
-    /// Writes to the terminal.
     mutating func write(_ bytes: [UInt8]) throws {
         var reader = ByteReader(bytes[...])
         while let byte = reader.take() {

@@ -12,7 +12,6 @@ public struct URLTrick: Sendable, CustomStringConvertible {
 
     public var description: String { self.text }
 
-    /// Every trick.
     public static let all = Self.literals + Self.embeddings + Self.encodings + Self.names + Self.disguises
 
     /// Addresses in their usual notation.
