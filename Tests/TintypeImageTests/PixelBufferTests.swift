@@ -70,8 +70,8 @@ import TintypeTestSupport
             for _ in 0..<100 {
                 var buffer = try PixelBuffer(layout, filling: { _ in })
                 let place = buffer.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
-                // Allocate blocks that stay: small ones from the part that was cut off from the buffer, and one that is
-                // too large to fit into a buffer's memory and therefore lies after it.
+                // Allocate blocks that stay. The small ones fit into the part that was cut off from the buffer. The
+                // large one does not fit into a buffer's memory and therefore lies after it.
                 for size in stride(from: 16, through: 160, by: 16) {
                     for _ in 0..<8 where malloc(size) == nil { return }
                 }
