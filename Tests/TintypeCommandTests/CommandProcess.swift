@@ -54,7 +54,7 @@ final class CommandProcess: Sendable {
         sigemptyset(&broken)
         sigaddset(&broken, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &broken)
-        // POSIX_SPAWN_SETSID makes the first terminal that the new session opens its controlling terminal.
+        // With POSIX_SPAWN_SETSID, the first terminal that the process opens becomes its controlling terminal.
         let newSession: CInt = 0x80
         let flags = CInt(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | (isTerminal ? newSession : 0)
         posix_spawnattr_setflags(&attributes, Int16(flags))
