@@ -17,12 +17,12 @@ struct meter {
     int64_t count;
 };
 
-// Of the executable itself, so that reaching it allocates nothing.
+// The variable belongs to the executable itself, so that accessing it allocates nothing.
 static __thread struct meter meter __attribute__((tls_model("initial-exec")));
 
 #ifndef IS_SANITIZED
 
-// glibc exports its own functions under these names, so that replacements can reach them.
+// glibc exports its own functions under these names for replacements.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
@@ -50,7 +50,7 @@ void *realloc(void *block, size_t size) {
     int64_t old = meter.is_measuring && block != NULL ? (int64_t)malloc_usable_size(block) : 0;
     void *made = __libc_realloc(block, size);
     if (meter.is_measuring && (made != NULL || size == 0)) {
-        // Large blocks are moved by the system, without a moment in which both are there.
+        // The system moves large blocks, so that the old and the new block never exist at the same time.
         meter.held -= old;
         note_allocation(made);
     }

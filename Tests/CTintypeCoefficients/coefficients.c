@@ -70,7 +70,7 @@ ccoefficients_component ccoefficients_component_at(const ccoefficients *image, i
         .columns = (int)info->width_in_blocks,
         .rows = (int)info->height_in_blocks,
     };
-    // A component that no scan has takes none along.
+    // A component without a scan does not have its own table.
     const JQUANT_TBL *table = info->quant_table;
     if (table == NULL && info->quant_tbl_no >= 0 && info->quant_tbl_no < NUM_QUANT_TBLS) {
         table = image->library.quant_tbl_ptrs[info->quant_tbl_no];

@@ -5,7 +5,7 @@
 #include "entropy.h"
 #include "report.h"
 
-// Only warnings count: levels from 0 on are traces.
+// Only warnings count, because levels from 0 on are traces.
 static void count_warning(j_common_ptr library, int level) {
     if (level < 0) library->err->num_warnings++;
 }

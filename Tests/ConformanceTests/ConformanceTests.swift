@@ -4,7 +4,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Decodes real files and compares with what reference decoders made of them.
+/// Compares real files with the results of reference decoders.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {
     private static let check = ConformanceCheck()
     private static let folders = Set(Corpus.images.map(\.folder)).sorted()
@@ -25,7 +25,6 @@ import TintypeTestTraits
 }
 
 @Suite(.computing) struct PixelMeasureTests {
-    /// Every row counts, however tall the image is.
     @Test(arguments: [16, 512, 2_048, 5_000], 0..<4)
     func `every row counts`(height: Int, row: Int) throws {
         let pixels = try PixelBuffer.make(.gray8, width: 3, height: height) { _, line, _ in line % 4 == row ? 255 : 0 }

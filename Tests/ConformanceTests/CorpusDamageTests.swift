@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Real files that are damaged, or made to do damage.
+/// Real files that are damaged or hostile.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct CorpusDamageTests {
     private let registry = CoderRegistry()
 
@@ -33,13 +33,13 @@ import TintypeTestTraits
 
     @Test(arguments: ["bombs/max_size.jpg", "bombs/16383x16383.png"])
     func `a bomb is named by its limit`(path: String) throws {
-        let picture = try #require(Corpus.images.first { $0.path == path })
-        let data = try picture.data
+        let image = try #require(Corpus.images.first { $0.path == path })
+        let data = try image.data
         let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
         #expect(error?.code == .sideTooLong || error?.code == .tooManyPixels)
     }
 
-    /// Text chunks that inflate to gigabytes are passed over.
+    /// The decoder skips text chunks that inflate to gigabytes.
     @Test func `a bomb in a text chunk costs nothing`() async throws {
         let picture = try #require(Corpus.images.first { $0.path == "bombs/png_decompression_dos.png" })
         let image = try ImageDecoder(try picture.data, registry: self.registry).decode()

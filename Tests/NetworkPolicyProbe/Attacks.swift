@@ -5,7 +5,7 @@ import TintypeTestSupport
 /// The cases of the probe that need no corpus.
 struct Attacks {
     static let publicHosts = [NameServer.publicAddress, "8.8.8.8", "[2606:2800:220:1::1]", "[64:ff9b::808:808]"]
-    /// What answers in the namespace, and must not be reached.
+    /// The hosts that answer in the namespace, and that the policy must deny.
     private static let innerHosts = [
         "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "169.254.170.2",
         "100.64.0.1",
@@ -32,11 +32,11 @@ struct Attacks {
         for text in URLForgery.all { await HostComparison(attacks: self).run(text) }
     }
 
-    /// Runs what must reach public addresses only, and reports what else it reached.
+    /// Runs `body`, which may only reach public addresses, and reports the other addresses that it reached.
     func guarded(_ body: () async throws -> Void) async rethrows {
         _ = self.origin.takeAddresses()
         try await body()
-        // Connections are accepted in order: once this one is, all before it have been.
+        // The server accepts connections in order, so after this one it has accepted all earlier ones.
         let sentinel = "127.7.7.7"
         _ = await Self.outcome(of: "http://\(sentinel)/", policy: .unrestricted)
         let isPublic = Set(Self.publicHosts.map { $0.filter { $0 != "[" && $0 != "]" } })
@@ -44,7 +44,7 @@ struct Attacks {
         Self.report("reached", "inner addresses", expected: sentinel, actual: reached.joined(separator: " "))
     }
 
-    /// Without this, a refusal could be a network that leads nowhere.
+    /// Shows that a refusal is not due to a network without answers.
     private func showThatAddressesAnswer() async {
         for host in Self.innerHosts + Self.publicHosts {
             let outcome = await Self.outcome(of: "http://\(host)/", policy: .unrestricted)
@@ -80,19 +80,19 @@ struct Attacks {
 
     private func tryTricks() async {
         for trick in URLTrick.all {
-            // What is no URL can't be asked for; a server can still redirect to it.
+            // A text that is not a URL cannot be requested, but a server can still redirect to it.
             if URL(string: trick.text) != nil {
                 let outcome = await Self.outcome(of: trick.text)
                 Self.report("direct", trick.text, expected: "refused", actual: Self.refusal(outcome))
             }
-            // These are relative to the public host, and so lead back to it.
+            // These locations are relative to the public host and lead back to it.
             guard trick.code != "invalidURL" || trick.text.hasPrefix("//") else { continue }
             let outcome = await self.redirected(to: trick.text)
             Self.report("redirect", trick.text, expected: "refused", actual: Self.refusal(outcome))
         }
     }
 
-    /// Every inner address again, behind a name.
+    /// Tries every inner address again through a name.
     private func tryNames() async {
         for (index, host) in Self.innerHosts.enumerated() {
             let address = host.filter { $0 != "[" && $0 != "]" }
@@ -104,16 +104,16 @@ struct Attacks {
         }
     }
 
-    /// A name that is public when it is looked up for the first time, and not the second time.
+    /// Tries a name whose address is public at the first look-up only.
     private func rebind() async {
         let inner = ["169.254.169.254", "127.0.0.1", "10.0.0.1", "fd00::1", "::ffff:7f00:1", "64:ff9b::7f00:1"]
         for address in inner {
             self.nameServer.setAnswers([[NameServer.publicAddress], [address]], for: "rebind.example")
-            // A downloader keeps what it has looked up, so that each look-up takes a new one.
+            // A downloader caches its look-ups, so each look-up needs a new downloader.
             let first = await Self.outcome(of: "http://rebind.example/")
             let second = await Self.outcome(of: "http://rebind.example/")
             Self.report("rebinding", address, expected: "200 addressNotAllowed", actual: "\(first) \(second)")
-            // Within one request: libcurl keeps addresses by name and port, and so looks up again.
+            // libcurl caches addresses by name and port, so the redirect to another port needs a new look-up.
             self.nameServer.setAnswers([[NameServer.publicAddress], [address]], for: "hop.example")
             self.origin.setLocation("https://hop.example/")
             let hop = await Self.outcome(of: "http://hop.example/redirect")
@@ -135,7 +135,7 @@ struct Attacks {
         }
     }
 
-    /// What ``guarded(_:)`` reports is the result: some of these are public hosts with an odd path.
+    /// Relies on the report of ``guarded(_:)``, because some of the URLs are public hosts with an odd path.
     private func tryForgeries() async {
         for text in URLForgery.all {
             _ = await Self.outcome(of: text)
@@ -143,13 +143,13 @@ struct Attacks {
         }
     }
 
-    /// What becomes of a request to a public host that redirects to `location`.
+    /// Returns the outcome of a request to a public host that redirects to `location`.
     func redirected(to location: String, policy: NetworkPolicy = .publicInternet) async -> String {
         self.origin.setLocation(location)
         return await Self.outcome(of: "http://\(NameServer.publicAddress)/redirect", policy: policy)
     }
 
-    /// The status, or the code of the error.
+    /// Returns the status, or the code of the error.
     static func outcome(of text: String, policy: NetworkPolicy = .publicInternet) async -> String {
         guard let url = URL(string: text) else { return "no URL" }
         var configuration = DownloadActor.Configuration()
@@ -166,7 +166,7 @@ struct Attacks {
         }
     }
 
-    /// "refused" for the errors that come before a connection is made, and the outcome itself for all others.
+    /// Returns "refused" for errors before a connection, and the outcome itself for all others.
     static func refusal(_ outcome: String) -> String {
         let refusals: Set = [
             "addressNotAllowed", "hostNotAllowed", "portNotAllowed", "schemeNotAllowed", "malformedHost",

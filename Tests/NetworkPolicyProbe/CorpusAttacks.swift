@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeDownloading
 
-/// The cases of the probe that public collections of URLs give.
+/// The cases of the probe from public collections of URLs.
 struct CorpusAttacks {
     private struct Row: Decodable {
         let input: String?
@@ -25,13 +25,13 @@ struct CorpusAttacks {
         try await self.compareHosts()
     }
 
-    /// Strings that are in use to make servers fetch what they must not.
+    /// Tries strings that attackers use to make servers fetch forbidden URLs.
     private func tryForgeries() async throws {
         let table = String(decoding: try Data(contentsOf: self.folder.appending(path: "ssrf.tsv")), as: UTF8.self)
         for line in table.split(separator: "\n").dropFirst() {
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
             let text = try JSONDecoder().decode(String.self, from: Data(fields[0].utf8))
-            // Of the names that are looked up, one is of a kind that leads to the address in it.
+            // Public names are allowed, except `nip.io`, whose names resolve to the addresses in them.
             let mayGo = fields[3] == "dns-name" && !text.contains("nip.io")
             for outcome in [await Attacks.outcome(of: text), await self.attacks.redirected(to: text)] {
                 let actual = mayGo ? "allowed" : Attacks.refusal(outcome)
@@ -40,7 +40,7 @@ struct CorpusAttacks {
         }
     }
 
-    /// URLs made to confuse parsers.
+    /// Compares hosts for URLs that confuse parsers.
     private func compareHosts() async throws {
         let rows = try JSONDecoder().decode(
             [Row].self,

@@ -4,10 +4,10 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeTestSupport
 
-/// A web server on ports 80 and 443 of every address, which remembers at which ones it was connected to.
+/// A web server on ports 80 and 443 of every address, which records the addresses of its connections.
 ///
-/// `/redirect` leads to ``location``; everything else is an image. It does not speak TLS: a client that
-/// comes by `https` is remembered all the same. Its threads end with the process.
+/// `/redirect` leads to the location that a test sets, and every other path is an image. The server does not speak TLS,
+/// but records connections by `https` as well. Its threads end with the process.
 final class EveryAddressOrigin: Sendable {
     private struct State {
         var addresses: [String] = []
@@ -25,12 +25,12 @@ final class EveryAddressOrigin: Sendable {
         }
     }
 
-    /// What `/redirect` sends as `Location`, as it is.
+    /// Sets the unchanged `Location` of the response to `/redirect`.
     func setLocation(_ location: String) {
         self.state.withLock { $0.location = location }
     }
 
-    /// The addresses that were connected to since the last call.
+    /// Returns the addresses of the connections since the last call.
     func takeAddresses() -> [String] {
         self.state.withLock { state in
             defer { state.addresses = [] }
@@ -72,7 +72,7 @@ final class EveryAddressOrigin: Sendable {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while request.suffix(4) != Array("\r\n\r\n".utf8)[...] {
             let count = recv(connection, &buffer, buffer.count, 0)
-            // A client that speaks TLS waits for an answer in vain.
+            // A client that speaks TLS waits in vain for an answer.
             guard count > 0, (request + buffer[..<count]).first != 0x16 else { return }
             request += buffer[..<count]
         }
@@ -85,7 +85,7 @@ final class EveryAddressOrigin: Sendable {
         let response = Array("\(head)Connection: close\r\n\r\n".utf8) + (isRedirect ? [] : self.image)
         _ = send(connection, response, response.count, CInt(MSG_NOSIGNAL))
         shutdown(connection, CInt(SHUT_WR))
-        // Closed with bytes unread, the answer could be lost.
+        // Read all bytes before closing, because otherwise the answer could be lost.
         while recv(connection, &buffer, buffer.count, 0) > 0 {}
     }
 
@@ -98,7 +98,7 @@ final class EveryAddressOrigin: Sendable {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         inet_ntop(AF_INET6, &address.sin6_addr, &text, socklen_t(text.count))
         let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // IPv4 arrives as an IPv4-mapped address.
+        // IPv4 addresses arrive as IPv4-mapped addresses.
         return name.hasPrefix("::ffff:") ? String(name.dropFirst(7)) : name
     }
 }

@@ -1,18 +1,18 @@
 import TintypeDownloading
 
-/// Shows that the host that is checked is the host that is connected to.
+/// A check that the policy checks the same host to which the client connects.
 ///
-/// Where a URL leads is seen at the other end: which name was looked up, else which address was
-/// connected to. Then a policy that denies just this host must stop it, and one that allows only it must not.
+/// The probe observes the host at the other end, by the name that was looked up or else the address of the connection.
+/// Then a policy that denies only this host must stop the request, and one that allows only this host must not.
 struct HostComparison {
     let attacks: Attacks
 
     func run(_ input: String) async {
-        // Lines end a Location.
+        // A line break ends a Location.
         guard !input.unicodeScalars.contains(where: { $0 == "\n" || $0 == "\r" }),
             let host = await self.host(reachedBy: input, policy: .unrestricted)
         else { return }
-        // libcurl knows the addresses of localhost without asking, and Linux takes 0.0.0.0 and :: for this machine.
+        // libcurl resolves localhost without a look-up, and Linux treats 0.0.0.0 and :: as this machine.
         let loopback = host == "127.0.0.1" ? "0.0.0.0" : host == "::1" ? "::" : host
         let rules = [HostRule(exactly: host), HostRule(exactly: loopback), HostRule(domain: "localhost")].compactMap(
             \.self
@@ -28,7 +28,7 @@ struct HostComparison {
         Attacks.report("allowed host", "\(input) is at \(host)", expected: "allowed", actual: actual)
     }
 
-    /// The host that a redirect to `location` leads to, or `nil` where it leads nowhere, or back.
+    /// Returns the host that a redirect to `location` reaches, or `nil` if it reaches none or the same one.
     private func host(reachedBy location: String, policy: NetworkPolicy) async -> String? {
         _ = self.attacks.origin.takeAddresses()
         _ = self.attacks.nameServer.takeNames()

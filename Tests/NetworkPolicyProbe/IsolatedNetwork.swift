@@ -2,16 +2,16 @@ import FoundationEssentials
 import Glibc
 import TintypeTestSupport
 
-/// A network whose loopback interface answers for every address there is.
+/// A network whose loopback interface answers for every address.
 struct IsolatedNetwork {
     static let nameServerAddress = "127.0.0.53"
 
-    /// Holds the files that stand in for those of the system until the process ends.
+    /// Contains the files that replace the system's until the process ends.
     private let folder: TemporaryDirectory
 
-    /// Leaves the network and the mounts of this machine for ones of its own, and sets those up.
+    /// Leaves the network and the mounts of this machine, and sets up new ones.
     ///
-    /// The process must have one thread: those that there are stay where they are.
+    /// The process must have a single thread, because existing threads stay in the old namespaces.
     init() throws {
         try Self.leaveNamespaces()
         self.folder = try TemporaryDirectory(prefix: "tintype-probe")
@@ -20,14 +20,15 @@ struct IsolatedNetwork {
         try self.replace("/etc/hosts", by: "")
         let socket = try RouteSocket()
         try socket.bringUpLoopback()
-        // All of the address space is local (ip route add local default dev lo).
+        // Make the whole address space local (ip route add local default dev lo).
         try socket.addLocalDefaultRoute(family: AF_INET)
         try socket.addLocalDefaultRoute(family: AF_INET6)
     }
 
-    /// Nothing may be changed before this has returned: it would be changed for the whole machine.
+    /// Leaves the namespaces of this machine, before which nothing may be changed because it would affect the whole
+    /// machine.
     private static func leaveNamespaces() throws {
-        // A sanitizer has a thread of its own, which starts no others.
+        // A sanitizer has its own thread, which starts no others.
         guard ThisProcess.threadNames.count == 1 || ThisProcess.isSanitized else {
             throw ProbeError("Threads that have started already would stay outside.")
         }
@@ -39,7 +40,7 @@ struct IsolatedNetwork {
         guard unsafeBitCast(symbol, to: Unshare.self)(newNetwork | newMounts) == 0 else {
             throw ProbeError("No namespaces could be made: errno \(errno). Run the probe as root.")
         }
-        // What is mounted here must not show up outside.
+        // Keep the new mounts invisible outside.
         guard mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else {
             throw ProbeError("The mounts could not be made private: errno \(errno).")
         }
@@ -48,7 +49,7 @@ struct IsolatedNetwork {
         }
     }
 
-    /// The kernel's names of the network and the mounts that the calling thread has.
+    /// Returns the kernel's names for the network and the mounts of the calling thread.
     private static func namespaces() throws -> [String] {
         try ["net", "mnt"].map { name in
             try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self/ns/\(name)")

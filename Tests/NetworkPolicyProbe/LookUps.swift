@@ -3,9 +3,9 @@ import Glibc
 import TintypeDownloading
 import TintypeTestSupport
 
-/// Names that the resolver does not answer for, asked for by transfers that are then cancelled.
+/// Look-ups that the resolver does not answer, for transfers that are then cancelled.
 struct LookUps {
-    /// More than there are places, in rounds that follow one another.
+    /// More transfers than there are places, in consecutive rounds.
     private static let (rounds, perRound) = (10, 150)
 
     let origin: EveryAddressOrigin
@@ -34,12 +34,12 @@ struct LookUps {
             }
         }
         Attacks.report("look-ups", "callers", expected: "cancelled", actual: hasCancelled ? "cancelled" : "not")
-        // Those of the loop, and of the language's own pool.
+        // Some more threads belong to the loop and to the cooperative pool.
         let threads = ThisProcess.threadNames.count
         let isBounded = threads <= before + places + 8 && threads > before + places / 2
         let expected = "at most \(places)"
         Attacks.report("look-ups", "threads", expected: expected, actual: isBounded ? expected : "\(threads)")
-        // Places come back when the look-ups end, and no address that is found then is connected to.
+        // The places become free when the look-ups end, and the client does not connect to the late addresses.
         self.nameServer.answerSilent()
         let url = URL(string: "http://\(NameServer.publicAddress)/")
         let response =
@@ -52,7 +52,7 @@ struct LookUps {
         let reached = self.origin.takeAddresses().joined(separator: " ")
         Attacks.report("look-ups", "connections", expected: NameServer.publicAddress, actual: reached)
         await downloader.shutdown()
-        // The runtime may have opened timers, of two clocks, which stay open.
+        // The runtime may have opened two timers, which stay open.
         await until { ThisProcess.descriptorCount <= descriptors + 2 }
         Attacks.report("look-ups", "descriptors", expected: "given back", actual: "given back")
     }

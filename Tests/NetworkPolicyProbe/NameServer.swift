@@ -2,7 +2,7 @@ import Glibc
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// A DNS server that answers what it is told, and differently each time where it is told so (RFC 1035).
+/// A DNS server with scripted answers, which can differ between look-ups (RFC 1035).
 ///
 /// Its thread ends with the process.
 final class NameServer: Sendable {
@@ -10,13 +10,13 @@ final class NameServer: Sendable {
         var answers: [String: [[String]]] = [:]
         var names: [String] = []
         var isSilent = true
-        /// The look-ups of the silent domain, and where their answers go.
+        /// The waiting look-ups of the silent domain, with the addresses for their answers.
         var held: [(query: [UInt8], client: sockaddr_in)] = []
     }
 
-    /// The address of every name that has no answer of its own.
+    /// The address of every name without an answer of its own.
     static let publicAddress = "93.184.216.34"
-    /// The top-level domain whose names are not answered for before ``answerSilent()``.
+    /// The top-level domain whose look-ups have to wait for ``answerSilent()``.
     static let silentDomain = "silent"
 
     private let state = Locked(State())
@@ -38,12 +38,12 @@ final class NameServer: Sendable {
         POSIXThread(name: "name-server") { [self] in self.serve(descriptor) }.detach()
     }
 
-    /// Sets the addresses of a name: the first for the first look-up, and the last for all after the last.
+    /// Sets the addresses of a name for each look-up, the last of which also apply to all later look-ups.
     func setAnswers(_ answers: [[String]], for name: String) {
         self.state.withLock { $0.answers[name] = answers }
     }
 
-    /// The names that were looked up since the last call.
+    /// Returns the names that were looked up since the last call.
     func takeNames() -> Set<String> {
         self.state.withLock { state in
             defer { state.names = [] }
@@ -51,12 +51,12 @@ final class NameServer: Sendable {
         }
     }
 
-    /// The names of the silent domain that were asked for.
+    /// The number of names in the silent domain that were looked up.
     var silentCount: Int {
         self.state.withLock { state in Set(state.held.map { Self.name(in: $0.query).name }).count }
     }
 
-    /// Answers for the silent domain from now on.
+    /// Answers look-ups in the silent domain from now on.
     func answerSilent() {
         let held = self.state.withLock { state in
             state.isSilent = false
@@ -100,7 +100,7 @@ final class NameServer: Sendable {
         }
     }
 
-    /// The name that a query asks for, and where it ends.
+    /// Returns the name in a query, and its end.
     private static func name(in query: [UInt8]) -> (name: String, end: Int) {
         var labels: [String] = []
         var index = 12
@@ -123,7 +123,7 @@ final class NameServer: Sendable {
         return Array(query[..<2]) + [0x81, 0x80] + counts + Array(query[12..<end]) + records.flatMap(\.self)
     }
 
-    /// The addresses of this look-up; asking for IPv4, which is asked for each time, makes it the last of it.
+    /// Returns the addresses for a look-up, which ends with the query for IPv4 because every look-up has one.
     private func addresses(of name: String, isLast: Bool) -> [String] {
         self.state.withLock { state in
             state.names.append(name)
@@ -137,7 +137,7 @@ final class NameServer: Sendable {
         }
     }
 
-    /// `10.0.0.1.nip.io` has the address in its name, as at the service of that name.
+    /// Returns the address in a name such as `10.0.0.1.nip.io`, as the service of that name does.
     private static func builtIn(_ name: String) -> String {
         if name.hasSuffix(".nip.io") { return String(name.dropLast(".nip.io".count)) }
         return name == "localhost" || name.hasPrefix("ip6-") ? "127.0.0.1" : self.publicAddress
@@ -147,7 +147,7 @@ final class NameServer: Sendable {
         var bytes = [UInt8](repeating: 0, count: family == AF_INET6 ? 16 : 4)
         guard inet_pton(family, address, &bytes) == 1 else { return nil }
         let type: UInt8 = family == AF_INET6 ? 28 : 1
-        // The name is that of the question; it may be kept for no time.
+        // The name refers to the question, and the time to live is 0.
         return [0xC0, 0x0C, 0, type, 0, 1, 0, 0, 0, 0, 0, UInt8(bytes.count)] + bytes
     }
 }

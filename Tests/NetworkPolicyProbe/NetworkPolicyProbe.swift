@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
 
-/// Tries to get past a network policy on a network where every address really answers.
+/// A program that tries to bypass a network policy, on a network where every address really answers.
 ///
-/// It makes a network and a mount namespace for itself first. With the folder of a corpus of URLs, it tries
-/// those, and else its own. Each line that it prints is a case: the group, the name, what must happen and what did.
+/// It first creates a network and a mount namespace for itself. With the folder of a URL corpus it tries those URLs,
+/// and otherwise its own. Each printed line is a case: the group, the name, the expected outcome and the actual one.
 @main
 struct NetworkPolicyProbe {
     static func main() async {
@@ -17,7 +17,7 @@ struct NetworkPolicyProbe {
     }
 
     private static func run() async throws {
-        // Only in such a locale does libcurl convert names that are not ASCII, as in programs that set one.
+        // libcurl converts names that are not ASCII in such a locale only, as in programs that set one.
         guard setlocale(LC_ALL, "C.UTF-8") != nil else { throw ProbeError("There is no locale C.UTF-8.") }
         let network = try IsolatedNetwork()
         let origin = try EveryAddressOrigin()

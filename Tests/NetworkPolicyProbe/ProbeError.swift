@@ -1,4 +1,4 @@
-/// Why the probe can't run here.
+/// The reason why the probe cannot run here.
 struct ProbeError: Error, CustomStringConvertible {
     let description: String
 

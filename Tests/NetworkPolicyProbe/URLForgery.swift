@@ -1,6 +1,6 @@
 import TintypeTestSupport
 
-/// URLs put together at random from pieces that parsers are known to disagree about.
+/// Random URLs composed of parts about which parsers are known to disagree.
 enum URLForgery {
     private static let hosts = [
         "127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0", "10.0.0.1", "169.254.169.254", "[::1]",
@@ -13,7 +13,7 @@ enum URLForgery {
         "%23", "%5c", " ", "\t", "\u{AD}", "\u{200B}", ";", ",", "&", "'", "[", "]", "%", "%25",
     ]
 
-    /// The same ones in every run.
+    /// The URLs, which are the same in every run.
     static let all: [String] = {
         var generator = SeededGenerator(seed: 5)
         return (0..<600).map { _ in "http://" + Self.authority(using: &generator) }

@@ -105,7 +105,8 @@ import TintypeTestTraits
         let cache = CacheActor(
             disk: DiskCache(.init(directory: self.folder.url, laneCount: 2, now: { reads.holdIfAsked() }))
         )
-        // Of two lanes: where a file system can't say whether a read would wait, a lane reads.
+        // Use keys of both lanes. If the file system cannot tell whether a read would block, the held read blocks its
+        // lane.
         let keys = (0..<20).map { CacheKey("\($0)") }
         let held = try #require(keys.first { $0.hash.isMultiple(of: 2) })
         let others = keys.filter { !$0.hash.isMultiple(of: 2) }
@@ -135,7 +136,7 @@ import TintypeTestTraits
     }
 }
 
-/// A clock at which the look-ups of some tasks are held: a disk tier asks for the time while a file is open.
+/// A clock that can block the look-ups of some tasks, because a disk tier reads the time while a file is open.
 private final class HeldReads: Sendable {
     private enum State {
         case open
@@ -163,7 +164,7 @@ private final class HeldReads: Sendable {
     }
 }
 
-/// Runs each job on a thread of its own, which may block.
+/// An executor that runs each job on its own thread, which may block.
 private final class ThreadForEachJob: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

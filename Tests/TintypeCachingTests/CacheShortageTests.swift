@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Caches whose threads the system refuses.
+/// Caches for which the system refuses to start threads.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheShortageTests {
     @Test func `a disk tier without threads fails with a typed error, and works once there are some`() async throws {
         let folder = try TemporaryDirectory(prefix: "tintype-cache")
@@ -47,7 +47,7 @@ import TintypeTestTraits
     }
 }
 
-/// A sensor that must be asked, and never has news.
+/// A sensor that must be polled and never reports pressure.
 private final class StillSensor: PressureSensor {
     private let count = Locked(0)
     var readCount: Int { self.count.withLock { $0 } }

@@ -51,7 +51,7 @@ import TintypeTestTraits
             }
             if CatalogueRecord(words) != nil { accepted += 1 }
         }
-        // An eight bit check lets one of 256 pass; this slot's is known to let no more.
+        // A check of eight bits accepts one of 256 wrong slots on average, and at most two for this slot.
         #expect(accepted <= 2)
     }
 
@@ -118,7 +118,7 @@ import TintypeTestTraits
         let region = try CatalogueRegion.makePrivate(slotCount: 100)
         region.put(self.record(1))
         region.put(self.record(2))
-        // As closing a gap leaves it in between.
+        // Closing a gap leaves this state in between.
         region.insert(self.record(1))
         region[.sequence] += 1
         let copy = try CatalogueRegion.makePrivate(slotCount: 100)
@@ -148,7 +148,7 @@ import TintypeTestTraits
         for number in 0..<count { region.put(self.record(number, usedAt: Double(count - number))) }
         var victims = VictimQueue()
         victims.fill(with: VictimQueue.oldest(of: region, 0..<region.slotCount, part: 8, now: 1e6))
-        // The oldest of all was used meanwhile, and the next is spared.
+        // Meanwhile the oldest entry was used, and the next one is spared.
         region.put(self.record(count - 1, usedAt: 1e5))
         let spared = self.record(count - 2).name
         for number in stride(from: count - 3, to: count - 9, by: -1) {

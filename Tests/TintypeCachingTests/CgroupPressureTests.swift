@@ -23,13 +23,13 @@ struct CgroupPressureTests {
         await Press(executor: executor).run {
             group.press(byteCount: 64 << 20, in: folder.path) { cache.statistics.count < 64 }
         }
-        // The kernel's signal reached the monitor, or reaches it now.
+        // The kernel's signal has reached the monitor or reaches it now.
         await until { cache.statistics.count < 64 }
         #expect(cache.statistics.evictions > 0)
         #expect(cache.statistics.cost == cache.statistics.count * (try unitCost()))
     }
 
-    /// Blocks a thread of its own.
+    /// An actor that may block its own thread.
     private actor Press {
         private let executor: ThreadExecutor
 

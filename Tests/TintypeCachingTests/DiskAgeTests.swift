@@ -62,7 +62,7 @@ import TintypeTestTraits
         try await self.store(cache)
         self.clock.advance(by: 600)
         #expect((try await cache.entry(for: self.key) != nil) == isAlive)
-        // An expired entry has no say in the age of the next.
+        // An expired entry does not affect the age of the next one.
         try await self.store(cache)
         self.clock.advance(by: 600)
         #expect(try await cache.entry(for: self.key) != nil)
@@ -106,7 +106,7 @@ import TintypeTestTraits
     func `prune removes exactly the expired`(expiry: DiskCache.Expiry) async throws {
         let cache = self.makeCache(expiry)
         try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old"))
-        // What cleans after the opening would find them first.
+        // The cleaning after the opening would remove the expired entries first.
         await cache.waitForHousekeeping()
         self.clock.advance(by: 500)
         try await cache.store(makeData(10), metadata: .init(), for: CacheKey("young"))

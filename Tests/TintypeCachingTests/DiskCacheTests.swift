@@ -33,7 +33,7 @@ import TintypeTestTraits
         #expect(await !cache.contains(CacheKey("other")))
     }
 
-    /// With metadata of more than a page too, and with more bytes than are read on the caller's thread.
+    /// Covers metadata of more than a page, and more bytes than the cache reads on the caller's thread.
     @Test(arguments: [0, 300, 100_000], [10, 2_000_000])
     func `metadata comes without its bytes and counts as no use`(extraCount: Int, bodyCount: Int) async throws {
         let clock = TestClock()
@@ -41,7 +41,7 @@ import TintypeTestTraits
         var metadata = EntryMetadata.sample
         metadata.extra["long"] = String(repeating: "a", count: extraCount)
         #expect(try await cache.metadata(for: self.key) == nil)
-        // Before it is written, and when it is.
+        // Look the metadata up before and after the entry is written.
         cache.enqueueStore(makeData(bodyCount), metadata: metadata, for: self.key)
         #expect(try await cache.metadata(for: self.key) == metadata)
         await cache.waitForPendingStores()
@@ -54,7 +54,7 @@ import TintypeTestTraits
         #expect(try await cache.metadata(for: self.key) == metadata)
         var statistics = await cache.statistics()
         #expect((statistics.hits, statistics.misses) == (0, 0))
-        // A use would have begun another minute.
+        // A use would have extended the life by another minute.
         clock.advance(by: 2)
         #expect(try await cache.metadata(for: self.key) == nil)
         statistics = await cache.statistics()

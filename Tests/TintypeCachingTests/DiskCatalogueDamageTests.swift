@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// A catalogue that is lost or wrong is never trusted over the files.
+/// Checks that a lost or wrong catalogue never has precedence over the files.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskCatalogueDamageTests {
     private let folder: ScratchFolder
     private let keys = (0..<120).map { CacheKey("\($0)") }
@@ -42,7 +42,7 @@ import TintypeTestTraits
         case .folder: mkdir(self.catalogue.path, 0o700)
         }
         let cache = DiskCache(.init(directory: self.folder.url))
-        // At once, before the folder has been read.
+        // Look the entries up at once, before the cache has read the folder.
         for key in self.keys { #expect(try await cache.entry(for: key)?.data == makeData(100)) }
         let statistics = await cache.statistics()
         #expect(statistics.entryCount == self.keys.count)
@@ -54,7 +54,7 @@ import TintypeTestTraits
         try await self.fill()
         do {
             let folder = try openFolder(self.folder.path)
-            // As after a power cut: one entry has a file and no slot, another a slot and no file.
+            // After a power cut, one entry may have a file and no slot, and another a slot and no file.
             try folder.withCatalogue { catalogue, _ in
                 catalogue.remove(EntryName(self.keys[0]))
                 catalogue.region.setBoot(BootIdentity(high: 1, low: 2))
@@ -101,7 +101,7 @@ import TintypeTestTraits
             let folder = try openFolder(self.folder.path)
             let region = folder.region
             let free = try #require((0..<region.slotCount).last { region.loadSlot($0, word: 0) == 0 })
-            // Of the first shard, and in the place of the last.
+            // The name belongs to the first shard, and the slot to the last one.
             let name = EntryName(high: 1, low: 0)
             region.storeSlot(
                 free,
@@ -118,7 +118,7 @@ import TintypeTestTraits
     @Test func `folder is read after a clearing that was cut short`() async throws {
         try await self.fill()
         do {
-            // What a process leaves that is killed while it moves the entries aside.
+            // Imitate a process that was killed while it moved the entries aside.
             let folder = try openFolder(self.folder.path)
             folder.region.flags.insert(.needsReading)
             for key in self.keys.prefix(60) { unlink(self.folder.path(of: key)) }
@@ -147,7 +147,7 @@ import TintypeTestTraits
     @Test func `room is made although the slots of all entries were lost`() async throws {
         try await self.fill()
         do {
-            // As a file that was cut after its header, and made as long again.
+            // Imitate a file that was cut after its header and extended again.
             let region = try openFolder(self.folder.path).region
             for slot in 0..<region.slotCount {
                 for word in 0..<CatalogueLayout.wordsPerSlot { region.storeSlot(slot, word: word, 0) }

@@ -8,12 +8,12 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// A catalogue that is cut short, emptied or can't be written while it is mapped costs its contents, and no process.
+/// Checks that cutting or filling the disk under a mapped catalogue costs its contents, but never ends the process.
 @Suite(.waiting, .timeLimit(.minutes(30))) struct DiskCutCatalogueTests {
     enum Cut: String, CaseIterable, Codable, Sendable {
         case toNothing, toAWord, toTheHeader, toAPage, toTheHalf, toNothingAndBack, toAPageAndBack
 
-        /// Does it to the file at `path`, in place.
+        /// Cuts the file at `path` in place.
         func perform(at path: String) throws {
             let size = ScratchFolder.byteCount(of: path)
             let lengths =
@@ -42,7 +42,8 @@ import TintypeTestTraits
                 #expect(await cache.statistics().entryCount == keys.count)
             }
             try cut.perform(at: scratch.path + "/catalogue")
-            // Nothing wrong is served, by any cache that has it mapped; what was cut out may be a miss at first.
+            // No cache that maps the catalogue may serve wrong data, but entries in the cut part may be misses at
+            // first.
             for (number, cache) in caches.enumerated() {
                 for key in keys {
                     let data = try await cache.entry(for: key)?.data
@@ -111,7 +112,7 @@ import TintypeTestTraits
             let keys = (0..<200).map { CacheKey("\($0)") }
             for key in keys { try await cache.store(makeData(10), metadata: .init(), for: key) }
             await cache.waitForHousekeeping()
-            // As where a block that is shared with a copy is written: the place is promised, and there is none.
+            // Imitate a write to a block that is shared with a copy: the disk has no room for the promised block.
             let catalogue = open(disk.path + "/catalogue", O_RDWR | O_CLOEXEC)
             try #require(punchHole(catalogue, 1 << 20) == 0)
             close(catalogue)
@@ -163,7 +164,7 @@ import TintypeTestTraits
             if !isFirst { folder = try openFolder(scratch.path) }
             installHandler()
             if isFirst { folder = try openFolder(scratch.path) }
-            // Installed again over the host's, which hands on what is not its own.
+            // Install our handler again over the host's handler, which forwards faults that are not its own.
             let other = try openFolder(scratch.path)
             try Cut.toNothing.perform(at: scratch.path + "/catalogue")
             #expect(other.region.flags.isEmpty)
@@ -179,7 +180,7 @@ import TintypeTestTraits
             let folder = try openFolder(scratch.path)
             mapOwnPage(in: scratch)
             csignals_install(try #require(ownPage))
-            // Installed again over the host's.
+            // Install our handler again over the host's handler.
             let other = try openFolder(scratch.path)
             for _ in 0..<3 { #expect(csignals_fault() == 1) }
             try Cut.toNothing.perform(at: scratch.path + "/catalogue")
@@ -200,13 +201,13 @@ import TintypeTestTraits
             let cache = DiskCache(.init(directory: scratch.url))
             for key in keys { try await cache.store(makeData(10), metadata: .init(), for: key) }
             await cache.waitForHousekeeping()
-            // What root's process makes when the table grows.
+            // A process of root creates such a catalogue when the table grows.
             try #require(seteuid(0) == 0 && setegid(0) == 0)
             try openFolder(scratch.path).withCatalogue { catalogue, _ throws(SystemCallError) in try catalogue.grow() }
             chown(scratch.path + "/catalogue", 0, 0)
             chmod(scratch.path + "/catalogue", 0o600)
             try #require(setegid(65_534) == 0 && seteuid(65_534) == 0)
-            // One that is running, and one that comes later.
+            // Check a running cache and one that opens later.
             for cache in [cache, DiskCache(.init(directory: scratch.url))] {
                 for key in keys { #expect(try await cache.entry(for: key)?.data == makeData(10)) }
                 try await cache.store(makeData(20), metadata: .init(), for: CacheKey("new"))
@@ -222,7 +223,7 @@ import TintypeTestTraits
         let first = DiskCache(.init(directory: scratch.url.appending(path: "one")))
         try await first.store(makeData(10), metadata: .init(), for: CacheKey("a"))
         await first.shutdown()
-        // As `cp -al` copies a folder.
+        // `cp -al` copies a folder like this.
         try FileManager.default.createDirectory(
             at: scratch.url.appending(path: "two"),
             withIntermediateDirectories: true
@@ -237,9 +238,9 @@ import TintypeTestTraits
     }
 }
 
-/// Gives the blocks of a file back, and keeps its length.
+/// Releases the blocks of a file without changing its length.
 private func punchHole(_ descriptor: CInt, _ byteCount: Int) -> CInt {
-    // Not imported: `FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`.
+    // Swift does not import `fallocate`. The mode is `FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`.
     typealias Allocate = @convention(c) (CInt, CInt, Int, Int) -> CInt
     guard let symbol = dlsym(nil, "fallocate") else { return -1 }
     return unsafeBitCast(symbol, to: Allocate.self)(descriptor, 3, 0, byteCount)
@@ -248,7 +249,7 @@ private func punchHole(_ descriptor: CInt, _ byteCount: Int) -> CInt {
 nonisolated(unsafe) private var ownPage: UnsafeMutableRawPointer?
 nonisolated(unsafe) private var previous = sigaction()
 
-/// Touches memory of the host's own that is mapped from a file of no bytes.
+/// Writes to memory of the host that is mapped from an empty file.
 private func fault(in scratch: ScratchFolder) {
     mapOwnPage(in: scratch)
     ownPage?.storeBytes(of: 1, as: UInt8.self)
@@ -259,7 +260,7 @@ private func mapOwnPage(in scratch: ScratchFolder) {
     ownPage = mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
 }
 
-/// Installs a handler as a host may have one: it ends the process at its own faults, and hands the rest on.
+/// Installs a handler like that of a host, which ends the process at its own faults and forwards all others.
 private func installHandler() {
     var action = sigaction()
     action.__sigaction_handler.sa_sigaction = { number, info, context in

@@ -22,7 +22,7 @@ import TintypeTestTraits
         return try Data(contentsOf: URL(filePath: self.path))
     }
 
-    /// Puts `file` in the place of the entry and expects it to be a miss that is cleaned away.
+    /// Replaces the entry with `file`, and expects a miss that removes the file.
     private func expectMiss(_ file: Data, _ comment: Comment) async throws {
         _ = try await self.storedFile()
         try file.write(to: URL(filePath: self.path))
@@ -92,7 +92,7 @@ import TintypeTestTraits
             #expect(metadata?.formatName == (position < headByteCount ? nil : "png"), "byte \(position)")
             #expect(self.folder.files() == (position < headByteCount ? [] : [self.path]), "byte \(position)")
         }
-        // A file that has not all of them is damaged all the same.
+        // A truncated file is damaged, even if its metadata is complete.
         try file.dropLast().write(to: URL(filePath: self.path))
         #expect(try await self.cache.metadata(for: self.key) == nil)
     }
@@ -117,7 +117,7 @@ import TintypeTestTraits
         #expect(try Data(contentsOf: URL(filePath: target)) == file)
     }
 
-    /// Expects that a store says what is in its way.
+    /// Expects that a store reports what is in its way.
     private func expectStoreIsRefused() async {
         let error = await #expect(throws: CacheError.self) {
             try await self.cache.store(makeData(20), metadata: .init(), for: self.key)
@@ -165,7 +165,7 @@ import TintypeTestTraits
         #expect(try Data(contentsOf: URL(filePath: foreign)) == makeData(500))
     }
 
-    /// Entries that are on disk must stay readable: a change of this is a change of the version.
+    /// Existing entries must stay readable, so a change of the format must change the version.
     @Test func `file format is stable`() async throws {
         let cache = DiskCache(.init(directory: self.folder.url, now: { Date(timeIntervalSince1970: 1_700_000_000) }))
         try await cache.store(Data("body".utf8), metadata: .init(formatName: "png"), for: self.key)

@@ -29,7 +29,7 @@ import TintypeTestTraits
         let statistics = await cache.statistics()
         #expect(statistics.lastStoreError?.code == .diskFull)
         #expect(statistics.storeErrors == 1)
-        // The room that was set aside is given back.
+        // The failed store has released its reserved space.
         try await cache.store(makeData(60_000), metadata: .sample, for: CacheKey("c"))
         await cache.shutdown()
     }
@@ -83,7 +83,7 @@ import TintypeTestTraits
         #expect(error.underlyingError?.number == EROFS)
         let removal = await #expect(throws: CacheError.self) { try await cache.remove(self.key) }
         #expect(removal?.code == .cacheNotWritable)
-        // Expired, it is a miss although it can't be removed.
+        // An expired entry is a miss even if the cache cannot remove it.
         clock.advance(by: 30 * 24 * 3_600)
         #expect(try await cache.entry(for: self.key) == nil)
         #expect(await cache.prune() == PruneResult())

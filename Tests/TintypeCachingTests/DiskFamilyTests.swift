@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Entries that are derived from one another are removed as one.
+/// Checks that entries that are derived from one another are removed together.
 @Suite(.waiting, .timeLimit(.minutes(2))) struct DiskFamilyTests {
     let folder: TemporaryDirectory
     let root = CacheKey("https://example.org/a")
@@ -79,7 +79,7 @@ import TintypeTestTraits
         let memory = MemoryCache(MemoryCache.Configuration(countLimit: 30))
         let images = try self.family.map { _ in try makeImage() }
         for (key, image) in zip(self.family, images) { memory.insert(image, for: key) }
-        // Those that leave live on weakly.
+        // Evicted images stay in the cache as weak references.
         for index in 0..<20 { memory.insert(try makeImage(), for: CacheKey("b\(index)")) }
         #expect(self.family.allSatisfy { memory.contains($0) })
         #expect(memory.removeFamily(of: self.family[3]))

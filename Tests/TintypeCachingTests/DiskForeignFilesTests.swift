@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// What others have in the folder of a cache stays there, whatever the cache is asked to do.
+/// Checks that a cache never touches foreign files in its folder.
 @Suite(.waiting, .timeLimit(.minutes(30))) struct DiskForeignFilesTests {
     private let folder: ScratchFolder
     private let keys = (0..<60).map { CacheKey("\($0)") }
@@ -22,7 +22,7 @@ import TintypeTestTraits
         DiskCache(.init(directory: URL(filePath: self.root), sizeLimit: sizeLimit))
     }
 
-    /// The reports of a cache whose folder has the mode and the owner.
+    /// Returns the reports of a cache whose folder has the given mode and owner.
     private func reports(mode: mode_t, owner: uid_t = geteuid()) async throws -> [CacheError.Code] {
         try FileManager.default.createDirectory(atPath: self.root, withIntermediateDirectories: true)
         #expect(chmod(self.root, mode) == 0 && chown(self.root, owner, getegid()) == 0)
@@ -31,7 +31,7 @@ import TintypeTestTraits
         configuration.storeErrorHandler = { error in reports.withLock { $0.append(error.code) } }
         let cache = DiskCache(configuration)
         try await self.fill(cache)
-        // The folder is used all the same.
+        // The cache uses the folder nevertheless.
         for key in self.keys { #expect(try await cache.entry(for: key) != nil) }
         let codes = reports.withLock { $0 }
         #expect(await cache.statistics().exposure?.code == codes.first)
@@ -84,7 +84,7 @@ import TintypeTestTraits
         try data.write(to: url)
     }
 
-    /// Puts things of all kinds wherever the cache has its own.
+    /// Creates foreign files of all kinds in every folder of the cache.
     private func putForeigners() throws {
         let shard = "entries/" + self.keys[0].digest.prefix(2)
         let digits = String(repeating: "4d", count: 32)
@@ -105,7 +105,7 @@ import TintypeTestTraits
         #expect(mkdir("\(self.root)/entries/empty", 0o700) == 0)
     }
 
-    /// All that is in the folder and not the cache's: kind and contents by path.
+    /// Returns the kind or the contents of every foreign file by path.
     private func foreigners() throws -> [String: String] {
         var found: [String: String] = [:]
         let own = Set(self.keys.map { self.root + "/" + EntryName($0).path })
@@ -117,7 +117,7 @@ import TintypeTestTraits
             switch status.st_mode & S_IFMT {
             case S_IFREG: found[name] = try Data(contentsOf: URL(filePath: path)).base64EncodedString()
             case S_IFDIR:
-                // The cache's own folders come and go.
+                // Ignore the cache's own folders, which come and go.
                 if name.hasSuffix("/empty") { found[name] = "folder" }
             default: found[name] = "\(status.st_mode)"
             }
@@ -125,7 +125,7 @@ import TintypeTestTraits
         return found
     }
 
-    /// The same while the cache deletes its own: a listing fails where a folder that it has seen is gone.
+    /// Returns the foreign files while the cache deletes its own, which can make a listing fail.
     private func foreignersWhileFoldersGo() throws -> [String: String] {
         while true {
             do { return try self.foreigners() } catch let error as CocoaError where error.code == .fileReadNoSuchFile {}
@@ -147,7 +147,7 @@ import TintypeTestTraits
         case .clearing: try await cache.removeAll(waitingForDeletion: true)
         case .clearingWithoutWaiting:
             try await cache.removeAll()
-            // At once: nothing of others' is moved.
+            // Check at once that no foreign file was moved.
             let shards = before.keys.filter { $0.hasPrefix("cache/entries/") }
             #expect(try Set(self.foreignersWhileFoldersGo().keys).isSuperset(of: shards))
             await cache.waitForHousekeeping()
@@ -249,7 +249,7 @@ import TintypeTestTraits
 
     @Test(arguments: [false, true])
     func `folder of an unknown layout is left alone`(isMerging: Bool) async throws {
-        // As backups and stores of containers have their files, some of which begin like an entry.
+        // Backups and stores of containers have such files, some of which begin like an entry.
         let digests = (0..<40).map { CacheKey("blob \($0)").digest }
         let paths = digests.map { "\($0.prefix(2))/\($0)" } + ["tmp/0123456789abcdef-1", "entries/index", "version"]
         let body = Data(EntryHeader.magic) + makeData(40)

@@ -135,7 +135,7 @@ import TintypeTestTraits
             try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey(name))
             self.clock.advance(by: 100)
         }
-        // Known to the first cache as the oldest.
+        // The first cache still knows this entry as the oldest.
         #expect(try await self.makeCache(sizeLimit: 2_500).entry(for: CacheKey("a")) != nil)
         try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey("c"))
         #expect(await cache.contains(CacheKey("a")))

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// A process that keeps the folder's lock, and does not go on.
+/// Checks caches while another process holds the folder's lock and makes no progress.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskLockTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
@@ -25,7 +25,7 @@ import TintypeTestTraits
         return DiskCache(configuration)
     }
 
-    /// A stopped process that has the lock.
+    /// Starts a process that takes the lock and stops.
     private func stopHolder() throws -> StoppedProcess {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "CacheTorture").path
@@ -58,7 +58,7 @@ import TintypeTestTraits
         #expect(await self.errorCode { try await cache.remove(self.key) } == .lockTimedOut)
         _ = await cache.prune()
         _ = await cache.verify()
-        // What was waited for once in vain is only tried; the opening and a lane may wait at the same time.
+        // After one timeout, operations only try the lock. The opening and one lane may wait at the same time.
         #expect(self.pauses.total <= .milliseconds(2_200))
         let statistics = await cache.statistics()
         #expect(statistics.lockTimeouts >= 3)
@@ -162,7 +162,7 @@ import TintypeTestTraits
             try folder?.withCatalogue { _, _ in
                 child = forkedChild()
             }
-            // The lock was held when the child came into being, which shares it.
+            // The child shares the lock, which was held when the child was forked.
             try openFolder(scratch.path).withCatalogue { _, _ in }
             folder = nil
             let again = try openFolder(scratch.path)
@@ -174,9 +174,9 @@ import TintypeTestTraits
     }
 }
 
-/// A copy of this process that sleeps, and runs no other program.
+/// Forks a child that sleeps and runs no other program.
 private func forkedChild() -> pid_t {
-    // Swift does not import `fork`; the child calls nothing but `pause`.
+    // Swift does not import `fork`. The child only calls `pause`.
     typealias Fork = @convention(c) () -> pid_t
     guard let symbol = dlsym(nil, "fork") else { return -1 }
     let process = unsafeBitCast(symbol, to: Fork.self)()
@@ -184,7 +184,7 @@ private func forkedChild() -> pid_t {
     return process
 }
 
-/// Stands for the sleeping of a thread: counts, and waits for nothing.
+/// A replacement for the sleep of a thread, which adds up durations and does not wait.
 private final class Pauses: Sendable {
     private let sum = Locked(Duration.zero)
 

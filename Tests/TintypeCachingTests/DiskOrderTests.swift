@@ -42,7 +42,7 @@ import TintypeTestTraits
         pending.refuseAll()
         for key in keys { #expect(pending.item(key)?.isRefused == true) }
         #expect(pending.count == 1)
-        // The file that was written meanwhile is still there.
+        // The file that was written meanwhile still exists.
         #expect(!pending.endItem(isRemoved: false))
         #expect(pending.item(keys[0])?.isRefused == true)
         #expect(!pending.endItem(isRemoved: true))
@@ -50,7 +50,7 @@ import TintypeTestTraits
         let next = pending.takeNext()
         #expect(next?.isRefused == true)
         #expect(next?.data.isEmpty == true)
-        // A store that begins later is carried out.
+        // A store that begins after the removal is performed.
         _ = pending.add(.init(key: keys[0], data: makeData(10), metadata: .init()))
         #expect(pending.item(keys[0])?.isRefused == false)
     }
@@ -131,10 +131,10 @@ import TintypeTestTraits
         let add = { (name: String, count: Int) in
             pending.add(.init(key: CacheKey(name), data: makeData(count), metadata: .init()))
         }
-        // One alone is taken whatever its size.
+        // A single store is accepted whatever its size.
         guard case .queuedFirst = add("a", 150) else { Issue.record("the first was not taken"); return }
         guard case .refused(150) = add("b", 1) else { Issue.record("one too many was taken"); return }
-        // A replacement counts with what it adds.
+        // A replacement only counts the bytes that it adds.
         guard case .queued = add("a", 40) else { Issue.record("the replacement was not taken"); return }
         guard case .queued = add("b", 60) else { Issue.record("what fits was not taken"); return }
         #expect(pending.takeNext()?.data.count == 40)
@@ -150,14 +150,14 @@ import TintypeTestTraits
         let key = CacheKey("a")
         try await self.cache.store(makeData(10), metadata: .init(bodyDigest: 1), for: key)
         let cache = DiskCache(.init(directory: self.folder.url, laneCount: 1, pendingByteLimit: 1))
-        // While others wait; all is written in the background.
+        // Store while other stores wait for the background writer.
         let isLeft = newBody != 2
         for number in 0..<100 {
             cache.enqueueStore(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
             cache.enqueueStore(makeData(1_000), metadata: .init(bodyDigest: newBody), for: key)
             let found = try await cache.entry(for: key)?.metadata.bodyDigest
             #expect(found == newBody || found == nil || isLeft && found == 1)
-            // An entry of the same body is never hidden: a reload would not find it to remove it.
+            // The entry of the same body must stay visible, because otherwise a reload could not find and remove it.
             if newBody == 1 { #expect(found == 1) }
         }
         await cache.waitForPendingStores()
@@ -180,7 +180,7 @@ import TintypeTestTraits
         #expect(refused.isRefused && refused.metadata.bodyDigest == 2)
         #expect(!pending.endItem(isRemoved: true))
         #expect(pending.takeNext() == nil)
-        // What was set aside for it is given back.
+        // The bytes of the refused store no longer count.
         _ = add("b", 500, body: nil)
         guard case .queued = add("c", 500, body: nil) else { Issue.record("bytes are still counted"); return }
     }
@@ -229,18 +229,17 @@ import TintypeTestTraits
             if number % 3 == 0 { _ = try await cache.entry(for: CacheKey("\(number)")) }
             if number % 3 == 1 { await cache.shutdown() }
         }
-        // A cache that is not referenced any more still writes what it was given.
+        // A cache without references still writes its waiting stores.
         await until { self.folder.entryFiles().count >= 100 }
     }
 }
 
-/// Returns once so many threads belong to a disk cache: a thread that was joined may be listed for
-/// another moment.
+/// Returns when the number of disk cache threads is `count`, because a joined thread may stay listed for a moment.
 private func cacheThreads(become count: Int) async {
     await until { cacheThreadCount() == count }
 }
 
-/// The threads of this process that belong to a disk cache.
+/// Returns the number of threads in this process that belong to a disk cache.
 private func cacheThreadCount() -> Int {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.count { task in

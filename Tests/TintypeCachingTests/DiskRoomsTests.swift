@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Namespaces, folders that are only read, merging and clearing.
+/// Namespaces, read-only folders, merging and clearing.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskRoomsTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
@@ -193,7 +193,7 @@ import TintypeTestTraits
             let result = await cache.verify(removingDamaged: isRemoving)
             #expect(result.entryCount == 5 && result.isComplete)
             #expect(Dictionary(uniqueKeysWithValues: result.findings.map { ($0.path, $0.damage) }) == damages)
-            // A link is not the cache's, and stays.
+            // A link does not belong to the cache, and stays.
             #expect(result.findings.allSatisfy { $0.isRemoved == (isRemoving && $0.damage != .notAFile) })
         }
         #expect(await cache.verify().findings.map(\.path) == [paths[3]])

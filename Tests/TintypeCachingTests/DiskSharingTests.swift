@@ -130,7 +130,7 @@ import TintypeTestTraits
         await other.waitForHousekeeping()
         if !isOpening { await cache.waitForHousekeeping() }
         let temporary = self.folder.path + "/temporary"
-        // Of the second cache, which lives, and of no living one.
+        // The first file belongs to the second cache, which is alive. The writers of the others are gone.
         let living = "\(temporary)/\(isOpening ? 1 : 2)-00000000a11ce000-1"
         let dead = ["90-000000000000dead-1", "91-000000000000dead-1", "91-000000000000dead-2"]
         for path in [living] + dead.map({ temporary + "/" + $0 }) {
@@ -165,7 +165,7 @@ import TintypeTestTraits
             for task in 0..<6 {
                 group.addTask {
                     for number in 0..<100 {
-                        // Each cleans the folder when it opens.
+                        // Each cache cleans the folder when it opens.
                         let cache = DiskCache(.init(directory: url))
                         try await cache.store(makeData(100), metadata: .init(), for: CacheKey("\(task) \(number)"))
                         await cache.shutdown()

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Files that are gone, and files that can't be deleted: all work on the folder ends, and says what it could not do.
+/// Checks that work on a folder with missing or undeletable files ends and reports its failures.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskStuckFilesTests {
     private let folder: ScratchFolder
     private let limit = 100_000
@@ -42,7 +42,7 @@ import TintypeTestTraits
                 catalogue.region.flags = .isComplete
             }
         }
-        // Opening trims it as well, on a thread of its own.
+        // The opening trims the cache as well, on its own thread.
         let cache = DiskCache(.init(directory: self.folder.url, maximumAge: nil, sizeLimit: limit))
         try await cache.store(Data(repeating: 1, count: 1_000), metadata: .init(), for: CacheKey("a"))
         await cache.waitForHousekeeping()
@@ -53,7 +53,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    /// Leaves an entry that was cleared and can't be deleted, and says where it is.
+    /// Leaves a cleared entry that cannot be deleted, and returns its file.
     private func leaveStuck(byteCount: Int) async throws -> StuckFile {
         let first = self.makeCache(sizeLimit: 1 << 30)
         for number in 0..<20 {
@@ -89,7 +89,7 @@ import TintypeTestTraits
         #expect(statistics.byteCount + statistics.overheadByteCount <= self.limit)
         #expect(statistics.overheadByteCount >= 20_000)
         #expect(statistics.removalErrors > 0)
-        // Not with each of the stores.
+        // The cache does not retry the removal at each store.
         #expect(statistics.removalErrors < 20)
         #expect(statistics.lastRemovalError?.code == .notRemovable)
         #expect(statistics.lastRemovalError?.message.contains("/discarded/") == true)
@@ -154,7 +154,7 @@ import TintypeTestTraits
     }
 }
 
-/// A file that not even root can remove or rename, until it is released.
+/// A file that not even root can remove or rename until it is released.
 private final class StuckFile {
     private static let immutable: CInt = 0x10
 
@@ -167,7 +167,7 @@ private final class StuckFile {
         return true
     }()
 
-    /// Where it is now.
+    /// The current path.
     var path: String
     private let descriptor: CInt
 
@@ -186,7 +186,7 @@ private final class StuckFile {
         _ = Self.set(false, self.descriptor)
     }
 
-    /// `FS_IOC_GETFLAGS` and `FS_IOC_SETFLAGS`; the others must stay as they are.
+    /// Changes one flag with `FS_IOC_GETFLAGS` and `FS_IOC_SETFLAGS`, and preserves the others.
     private static func set(_ isImmutable: Bool, _ descriptor: CInt) -> Bool {
         var flags: CInt = 0
         guard ioctl(descriptor, 0x8008_6601, &flags) == 0 else { return false }

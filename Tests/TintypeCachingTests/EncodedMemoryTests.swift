@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Encoded images in memory: a limit of their own, the least recently used goes first.
+/// Encoded images in memory, which have their own limit and are evicted in the order of their last use.
 @Suite(.computing) struct EncodedMemoryTests {
     private func makeEntry(_ name: String, byteCount: Int = 1_000, expiry: Date? = nil) -> EncodedEntry {
         EncodedEntry(

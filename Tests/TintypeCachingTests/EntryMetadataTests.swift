@@ -37,7 +37,7 @@ import TintypeTestTraits
         #expect(first.encoded() == second.encoded())
     }
 
-    /// Entries that are on disk must stay readable: a change of this is a change of the version.
+    /// Existing entries must stay readable, so a change of the format must change the version.
     @Test func `stored form is stable`() {
         let metadata = EntryMetadata(formatName: "png", byteCount: 258, extra: ["a": "b"])
         let expected: [UInt8] = [
@@ -93,12 +93,12 @@ import TintypeTestTraits
 
     @Test func `a response that no writer makes is refused`() {
         let encoded = EntryMetadata(response: .sample).encoded()
-        // Every prefix of the field, with its length set to what is left.
+        // Try every prefix of the field with the matching length.
         for count in 0..<(encoded.count - 6) {
             let field = [UInt8](encoded[6..<(6 + count)])
             let length = withUnsafeBytes(of: UInt32(count).littleEndian) { [UInt8]($0) }
             guard let decoded = Self.decoded([1, 10] + length + field) else { continue }
-            // What ends between two fields has fewer of them.
+            // A prefix that ends between two fields is valid, but has fewer fields.
             #expect(decoded.response.map { $0.fields.count < ResponseRecord.sample.fields.count } ?? false)
         }
     }

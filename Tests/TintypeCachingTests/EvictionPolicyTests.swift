@@ -20,11 +20,11 @@ import TintypeTestTraits
             if lru.request(step % 100) { lruHits += 1 }
         }
         #expect(lruHits == 0)
-        // The optimum holds 79 of 100.
+        // The optimal policy would have 79 hits of 100.
         #expect(hits > 20_000 * 7 / 10)
     }
 
-    /// Its main queue is filled before room has to be made, as in libCacheSim, and a loop leaves it alone.
+    /// The policy fills its main queue before it evicts, as in libCacheSim, and a loop does not change the queue.
     @Test func `S3-FIFO holds the start of a loop`() {
         var cache = PolicySimulation<S3FIFOPolicy>(capacity: 100)
         let hits = (0..<5_000).count { cache.request($0 % 500) }
@@ -50,7 +50,7 @@ import TintypeTestTraits
         var stack = Array(0..<1_000)
         var (hits, lruHits) = (0, 0)
         for _ in 0..<20_000 {
-            // What was asked for lately is asked for again.
+            // Recently requested keys are requested again.
             let depth = Int(random.next() % 1_000) * Int(random.next() % 1_000) * Int(random.next() % 1_000) / 1_000_000
             let key = stack.remove(at: depth)
             stack.insert(key, at: 0)
@@ -84,7 +84,7 @@ import TintypeTestTraits
         var random = SplitMix(state: 11)
         var lastUse: [Int: Int] = [:]
         for step in 0..<30_000 {
-            // A loop beside random keys: the lead changes, and the cache is not what LRU would hold.
+            // A loop among random keys makes the leading policy change, so the cache differs from LRU.
             let key = step % 3 == 0 ? 500 + step / 3 % 70 : Int(random.next() % 100)
             cache.request(key)
             lastUse[key] = step
@@ -104,7 +104,7 @@ import TintypeTestTraits
             if last.count > 10, let victim = policy.victim(sparing: last[last.count - 1]) { policy.evict(victim) }
             highest = max(highest, last[last.count - 1])
         }
-        // Ghosts of two policies and four caches of 10.
+        // The bound covers the ghosts of two policies and four caches of 10.
         #expect(highest < 100)
     }
 }

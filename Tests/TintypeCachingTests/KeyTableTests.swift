@@ -13,7 +13,7 @@ import TintypeTestTraits
         for step in 0..<50_000 {
             let key = keys[Int(random.next() % UInt64(keys.count))]
             if let slot = model[key] {
-                // Shrinks and grows by turns.
+                // The table shrinks and grows in turns.
                 guard random.next() % 4 < (step / 5_000 % 2 == 0 ? 1 : 3) else { continue }
                 table.remove(slot)
                 model[key] = nil

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Metadata that is looked up without waiting, and what is remembered of it.
+/// Metadata that a cache remembers and looks up without waiting.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct KnownHeadsTests {
     private let folder: ScratchFolder
     private let clock = TestClock()
@@ -48,7 +48,7 @@ import TintypeTestTraits
         let other = isOwn ? cache : self.makeCache()
         try await self.store(1, in: cache)
         for body in 2..<6 as Range<UInt64> {
-            // At first, both are stored in the same second.
+            // At first, both entries are stored in the same second.
             try await self.store(body, in: other)
             #expect(cache.readyMetadata(for: self.key)?.bodyDigest == body)
             self.clock.advance(by: 3)

@@ -3,14 +3,14 @@ import Glibc
 
 @testable import TintypeCaching
 
-/// A memory cgroup of a test's own, with a limit, and a child process in it.
+/// A memory cgroup for one test, with a limit.
 ///
-/// Needs the right to make cgroups.
+/// Creating one needs the right to create cgroups.
 final class LimitedCgroup: Sendable {
     let path: String
     private let isFirstVersion: Bool
 
-    /// Whether this process may make one: tests that need it are skipped where it may not.
+    /// Whether this process may create a memory cgroup.
     static let isAvailable: Bool = (try? LimitedCgroup(byteCount: 64 << 20)) != nil
 
     init(byteCount: Int) throws {
@@ -27,11 +27,11 @@ final class LimitedCgroup: Sendable {
     }
 
     deinit {
-        // Processes that have ended may take a moment to leave it.
+        // Ended processes may take a moment to leave the group.
         for _ in 0..<100_000 where rmdir(self.path) != 0 && errno == EBUSY { sched_yield() }
     }
 
-    /// What watches the group.
+    /// The sensors that watch the group.
     var sensors: [any PressureSensor] {
         guard self.isFirstVersion else { return [CgroupEventSensor(folder: self.path)].compactMap { $0 } }
         return [
@@ -39,9 +39,9 @@ final class LimitedCgroup: Sendable {
         ].compactMap { $0 }
     }
 
-    /// Writes `byteCount` bytes of files from within the group and reads them, until `condition` holds.
+    /// Writes and reads files of `byteCount` bytes within the group until `condition` holds.
     ///
-    /// The page cache counts for the group: it has to give pages back again and again, and no process is killed.
+    /// The page cache counts for the group. The group must release pages again and again, but no process is killed.
     func press(byteCount: Int, in folder: String, until condition: @escaping @Sendable () -> Bool) {
         let file = folder + "/pages"
         let script = """

@@ -17,7 +17,7 @@ import TintypeTestTraits
 
     @Test(
         arguments: [
-            // membership, files, expected
+            // Membership, files, and the expected limit.
             ("0::/\n", [:], 1_000),
             ("0::/a/b\n", ["a/b/memory.max": "max"], 1_000),
             ("0::/a/b\n", ["a/b/memory.max": "300\n"], 300),
@@ -66,10 +66,10 @@ import TintypeTestTraits
 
     @Test(
         arguments: [
-            // usage, statistics, version, expected
+            // Usage, statistics, version, and the expected use.
             (1_000, "", .version2, 1_000),
             (1_000, "anon 500\nfile 450\ninactive_file 300\nactive_file 100\nslab_reclaimable 50\n", .version2, 550),
-            // Pages of a memory file system are not of these lists.
+            // Pages of a file system in memory are not in these lists.
             (1_000, "shmem 700\ninactive_anon 700\n", .version2, 1_000),
             (1_000, "inactive_file 90\nactive_file 9\ntotal_inactive_file 300\ntotal_active_file 100", .version1, 600),
             (1_000, "inactive_file 900\nactive_file 900\n", .version2, 0),
@@ -94,7 +94,7 @@ import TintypeTestTraits
                 "0::/a/b\n",
                 ["a/b/memory.max": "300", "a/b/memory.current": "250", "a/b/memory.stat": "active_file 200\n"], 250
             ),
-            // Another process of the group above.
+            // Another process belongs to the parent group.
             (
                 "0::/a/b\n",
                 [

@@ -6,7 +6,7 @@ import TintypeTestTraits
 @testable import TintypeCaching
 
 @Suite(.waiting, .timeLimit(.minutes(30))) struct MemoryConcurrencyTests {
-    /// 1,000,000 operations in all.
+    /// The number of tasks, which perform 1,000,000 operations in all.
     private static let taskCount = 16
     private static let steps = 62_500
 
@@ -14,7 +14,7 @@ import TintypeTestTraits
     func `many tasks lose no update and leave exact sums`() async throws {
         let unit = try unitCost()
         let cache = MemoryCache(.init(costLimit: unit * 300, keepsWeakly: false))
-        // Costs differ, and each key may come with each of them.
+        // The images have different costs, and a key may have any of them.
         let images = try (1...4).map { try makeImage(width: 16 * $0) }
         let shared = (0..<400).map { CacheKey("shared \($0)") }
         let lookUps = await withTaskGroup(of: Int.self) { group in
@@ -26,7 +26,7 @@ import TintypeTestTraits
         let statistics = cache.statistics
         #expect(statistics.hits + statistics.misses == lookUps)
         #expect(statistics.cost <= unit * 300)
-        // What is counted is what is there: taking out each entry brings both sums to zero.
+        // The statistics agree with the contents, so removing every entry brings both sums to zero.
         let own = (0..<Self.taskCount).map { CacheKey("own \($0)") }
         var (count, cost) = (0, 0)
         for key in shared + own {
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect(cache.statistics.cost == 0)
     }
 
-    /// Mixes all operations; returns the number of look-ups.
+    /// Performs a mix of all operations, and returns the number of look-ups.
     private static func mix(_ task: Int, _ cache: MemoryCache, _ images: [Image], _ shared: [CacheKey]) -> Int {
         var random = SplitMix(state: UInt64(task))
         let own = CacheKey("own \(task)")
@@ -65,7 +65,7 @@ import TintypeTestTraits
                 kept = nil
             case 12...14:
                 lookUps += 1
-                // No other task stores under this key: it is what was stored last, or was dropped.
+                // No other task stores under this key, so the image is the last stored one or was dropped.
                 if let found = cache.image(for: own), found.pixels !== kept {
                     Issue.record("task \(task) found an older image at step \(step)")
                 }
@@ -88,7 +88,7 @@ import TintypeTestTraits
                 group.addTask {
                     for step in 0..<2_000 {
                         let index = (step * 7 + task * 13) % keys.count
-                        // All are alive, so each is found, with its own pixels.
+                        // All images are alive, so the cache finds each with its own pixels.
                         #expect(cache.image(for: keys[index])?.pixels === images[index].pixels)
                     }
                 }

@@ -69,13 +69,13 @@ import TintypeTestTraits
         let cache = MemoryCache(.init(costLimit: limit))
         let image = try makeImage()
         for index in 0..<6_000 {
-            // One text, which each entry is counted with.
+            // All entries share one text, but each entry counts it.
             let metadata = EntryMetadata(response: self.makeRecord(["X-Padding": Self.padding]))
             cache.insert(image, metadata: metadata, for: CacheKey("\(index)"))
         }
         #expect(cache.statistics.count == limit / 240_160)
         #expect(cache.statistics.cost <= limit)
-        // What is held weakly is counted nowhere, so it must not be large.
+        // Weak references do not count, so the cache does not hold large entries weakly.
         #expect(cache.statistics.weakCount == 0)
     }
 
@@ -125,7 +125,7 @@ import TintypeTestTraits
     }
 }
 
-/// Notes that memory was freed, and holds what may keep it.
+/// A record of whether memory was freed, with a reference that may keep it alive.
 private final class Freed {
     var isFreed = false
     var profile: ColorProfile?

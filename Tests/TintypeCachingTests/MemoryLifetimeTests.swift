@@ -94,7 +94,7 @@ import TintypeTestTraits
         self.clock.advance(by: 1)
         #expect(!cache.contains(self.key))
         #expect(cache.image(for: self.key) == nil)
-        // Nor one that was expired while it was in the cache.
+        // The same applies to an image that expires in the cache.
         cache.insert(image, for: self.key)
         self.clock.advance(by: 10)
         #expect(cache.image(for: self.key) == nil)
@@ -118,7 +118,7 @@ import TintypeTestTraits
         #expect(cache.statistics.expirations == count - 1)
         #expect(cache.statistics.misses == 0)
         #expect(cache.image(for: self.key) != nil)
-        // And again, after there were none for a while.
+        // The expiry works again after a time without such images.
         cache.insert(image, lifetime: .seconds(10), for: CacheKey("later"))
         clock.advance(by: 10)
         await until { cache.statistics.count == 1 }

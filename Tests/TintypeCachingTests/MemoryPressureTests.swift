@@ -11,7 +11,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct MemoryPressureTests {
-    /// Tells what a test gives it.
+    /// A sensor that reports the pressure that a test sets.
     private final class TestSensor: PressureSensor {
         private let pressures = Locked<[MemoryPressure?]>([])
         private let descriptor = Descriptor(cshims_eventfd())
@@ -43,7 +43,7 @@ struct MemoryPressureTests {
         cache.respond(to: monitor)
         for key in self.keys { cache.insert(try makeImage(), for: key) }
         sensor.give(.some)
-        // What is taken out is found for as long as the thread that takes it out still has it.
+        // The cache finds evicted images as long as the evicting thread still holds them.
         await until { self.keys.indices.filter { cache.contains(self.keys[$0]) } == [5, 6, 7, 8, 9] }
         #expect(cache.statistics.count == 5)
         sensor.give(.full)
@@ -136,7 +136,7 @@ struct MemoryPressureTests {
         let sensor = try #require(StallSensor(path: path, level: .some, usesTrigger: false))
         #expect(sensor.signal == nil)
         #expect(sensor.read() == nil)
-        // An hour of waiting since the last look is a large share of any time.
+        // A stall of an hour since the last reading is a large share of any time.
         let file = try #require(Descriptor(path: path, flags: O_WRONLY | O_TRUNC))
         #expect(file.write("some avg10=90.00 avg60=0.00 avg300=0.00 total=3600001000\n"))
         #expect(sensor.read() == .some)

@@ -12,7 +12,7 @@ import TintypeTestTraits
 
     @Test(
         arguments: [
-            // What the machine has left of 1,000, the group's limit and use, and whether that is short.
+            // The machine's free memory of 1,000, the limit and use of the group, and whether memory is short.
             (500, nil, nil, false), (99, nil, nil, true), (500, "1000", "899", false), (500, "1000", "900", true),
             (500, "max", "900", false), (50, "1000", "10", true), (nil, nil, nil, true), (nil, "1000", "10", true),
         ] as [(Int?, String?, String?, Bool)]

@@ -35,7 +35,7 @@ import TintypeTestTraits
             #expect(cache.statistics.weakCount == 1)
             #expect(cache.image(for: self.keys[0]) != nil)
         }
-        // Now only the cache holds it.
+        // Now only the cache holds the image.
         #expect(pixels != nil)
         #expect(cache.image(for: self.keys[0])?.pixels === pixels)
         #expect(cache.statistics.count == 1)
@@ -125,7 +125,7 @@ import TintypeTestTraits
             for key in self.keys { cache.insert(try makeImage(), for: key) }
             #expect(cache.statistics.weakCount <= 3, "round \(round)")
         }
-        // The living ones stay, and the dead ones among them go.
+        // Living images stay, and dead ones between them are reclaimed.
         let alive = try (0..<50).map { _ in try makeImage() }
         for (key, image) in zip(self.keys, alive) { cache.insert(image, for: key) }
         for step in 0..<2_000 { cache.insert(try makeImage(), for: self.keys[50 + step % 150]) }

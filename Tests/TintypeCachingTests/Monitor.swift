@@ -2,14 +2,15 @@ import Glibc
 
 /// A value behind a POSIX mutex, with a condition to wait for.
 ///
-/// For threads of a test's own, which may block.
-///
-/// Sendable although unchecked: the value is only reached while the mutex is held.
+/// It is for threads that a test starts, because they may block. The code only accesses the value while it holds the
+/// mutex, so the type is safe to share.
 final class Monitor<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    /// A block of its own and not a stored property: the address of an empty property is that of
-    /// whatever follows the object, which the thread sanitizer takes for a race.
+    /// The value in a separate block instead of a stored property.
+    ///
+    /// The address of an empty property is that of the memory after the object, which the thread sanitizer takes for a
+    /// race.
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
     init(_ value: sending Value) {
@@ -27,7 +28,7 @@ final class Monitor<Value>: @unchecked Sendable {
         self.value.deallocate()
     }
 
-    /// Runs `body` with the value while holding the lock.
+    /// Runs `body` with the value under the lock.
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -36,7 +37,7 @@ final class Monitor<Value>: @unchecked Sendable {
         return try body(&self.value.pointee)
     }
 
-    /// Runs `body` like ``withLock(_:)``, again after each ``notify()``, until it returns a value.
+    /// Runs `body` under the lock, and repeats it after each ``notify()`` until it returns a value.
     func wait<Result>(for body: (inout Value) -> Result?) -> Result {
         pthread_mutex_lock(self.mutex)
         defer { pthread_mutex_unlock(self.mutex) }
@@ -46,7 +47,7 @@ final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Wakes the threads that wait, because the value has changed.
+    /// Wakes the waiting threads after a change of the value.
     func notify() {
         pthread_cond_broadcast(self.condition)
     }

@@ -1,6 +1,6 @@
 @testable import TintypeCaching
 
-/// A cache of integers that follows the eviction policy of the memory tier.
+/// A cache of integers with the eviction policy of the memory tier.
 struct PolicyCache {
     private let capacity: Int
     private var policy: EvictionPolicy
@@ -17,7 +17,7 @@ struct PolicyCache {
     var keysByAge: [Int] { self.policy.residentsByAge().compactMap { self.entries[$0]?.key } }
     var weightOfAll: Int { self.entries.values.reduce(0) { $0 + $1.weight } }
 
-    /// Asks for `key`, and takes it in when it is not there; says whether it was.
+    /// Requests `key`, inserts it if it is missing, and returns whether it was a hit.
     @discardableResult
     mutating func request(_ key: Int, weight: Int = 1) -> Bool {
         if let slot = self.slots[key] {
@@ -59,7 +59,7 @@ struct PolicyCache {
     }
 }
 
-/// A policy alone, on integers.
+/// A simulation of a single policy on integers.
 struct PolicySimulation<Policy: ReplacementPolicy> {
     private var policy: Policy
     private var lost: [Int32] = []

@@ -6,10 +6,10 @@ import TintypeTestTraits
 
 @testable import TintypeCaching
 
-/// Replays recorded requests, and compares with independent figures.
+/// Replays recorded requests and compares the hit ratios with independent figures.
 @Suite(.computing, .enabled(if: RecordedTrace.folder != nil, "there is no corpus with traces"))
 struct RecordedTraceTests {
-    /// The short ones, so that it takes a second.
+    /// The short traces, which take a second.
     static let names = ["lirs_multi1", "lirs_cpp", "lirs_ps"]
 
     @Test(arguments: names)
@@ -22,7 +22,7 @@ struct RecordedTraceTests {
         }
     }
 
-    /// The figures of libCacheSim (`S3FIFO`), at 5, 10 and 20 % of the keys.
+    /// Covers 5, 10 and 20 % of the keys, with the figures of libCacheSim (`S3FIFO`).
     @Test(arguments: [
         ("lirs_multi1", [0.4567, 0.4980, 0.5571]), ("lirs_cpp", [0.5867, 0.8036, 0.8492]),
         ("lirs_ps", [0.2888, 0.5319, 0.5868]),
@@ -58,8 +58,8 @@ struct RecordedTraceTests {
         let hits = trace.keys.count { policy.request($0) }
         for cache in [byCount, byCost] {
             for key in trace.keys where cache.image(for: keys[key]) == nil { cache.insert(image, for: keys[key]) }
-            // Hashes differ from process to process, and with them what a sketch confuses and which policy
-            // leads when: some 1 % of so short a trace.
+            // Hashes differ between processes, and with them the collisions of the sketch and the leading policy. So
+            // some 1 % of the hits in such a short trace may differ.
             let difference = abs(cache.statistics.hits - hits)
             #expect(difference < trace.keys.count / 30)
             #expect(cache.statistics.count == expected.capacity)
@@ -67,7 +67,7 @@ struct RecordedTraceTests {
     }
 }
 
-/// Requests that were recorded somewhere; their keys are small integers.
+/// A recorded sequence of requests, whose keys are small integers.
 struct RecordedTrace {
     static let folder: URL? = {
         guard let folder = Fixtures.corpus?.appending(path: "traces"),
@@ -89,7 +89,7 @@ struct RecordedTrace {
         self.keys = keys
     }
 
-    /// LRU's hit ratio for each capacity.
+    /// Returns LRU's hit ratio for each capacity.
     static func baseline(_ name: String) throws -> [(capacity: Int, ratio: Double)] {
         let file = try #require(self.folder).appending(path: "baseline.tsv")
         return String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n").compactMap { line in

@@ -4,18 +4,18 @@ import TintypeImage
 
 @testable import TintypeCaching
 
-/// An image of one row: `width` times 4 bytes, in multiples of 64.
+/// Returns an image of one row, whose size is `width` times 4 bytes, rounded up to 64.
 func makeImage(width: Int = 16) throws -> Image {
     let layout = try PixelLayout(format: .rgba8, width: width, height: 1)
     return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
 }
 
-/// What one image of ``makeImage(width:)`` with 64 bytes of pixels costs.
+/// Returns the cost of an image of ``makeImage(width:)`` with 64 bytes of pixels.
 func unitCost() throws -> Int {
     try MemoryEntry(image: makeImage()).cost
 }
 
-/// Bytes that differ from seed to seed.
+/// Returns bytes that depend on the seed.
 func makeData(_ count: Int, seed: UInt64 = 1) -> Data {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     return Data(
@@ -43,7 +43,7 @@ extension EntryMetadata {
 }
 
 extension ResponseRecord {
-    /// A response with all that one may have.
+    /// A response with a value in every field.
     static let sample = ResponseRecord(
         status: 203,
         fields: [

@@ -3,7 +3,7 @@ import Glibc
 
 @testable import TintypeCaching
 
-/// A folder of a test's own, removed with its last reference.
+/// A folder for one test, which is removed with its last reference.
 final class ScratchFolder: Sendable {
     let path: String
 
@@ -20,27 +20,27 @@ final class ScratchFolder: Sendable {
 
     var url: URL { URL(filePath: self.path, directoryHint: .isDirectory) }
 
-    /// The paths of all regular files under the folder, sorted, without a cache's own records.
+    /// Returns the sorted paths of all regular files in the folder, except the cache's own records.
     func files() -> [String] {
         Self.files(under: self.path).filter { !$0.hasSuffix("/catalogue") && !$0.hasSuffix("/lock") }
     }
 
-    /// The entry files.
+    /// Returns the paths of the entry files.
     ///
-    /// No other folder is listed: what was cleared may be deleted meanwhile, and the listing would fail.
+    /// It lists no other folder, because a listing fails if the cache deletes files meanwhile.
     func entryFiles() -> [String] { Self.files(under: self.path + "/entries") }
 
-    /// The sum of the sizes of ``files()``.
+    /// Returns the total size of ``files()``.
     func byteCount() -> Int {
         self.files().reduce(0) { $0 + Self.byteCount(of: $1) }
     }
 
-    /// The sum of the sizes of all files.
+    /// Returns the total size of all files.
     func wholeByteCount() -> Int {
         Self.files(under: self.path).reduce(0) { $0 + Self.byteCount(of: $1) }
     }
 
-    /// Where a cache in the folder keeps the entry of `key`.
+    /// Returns the path at which a cache in the folder stores the entry of `key`.
     func path(of key: CacheKey) -> String {
         "\(self.path)/entries/\(key.digest.prefix(2))/\(key.digest.dropFirst(2).prefix(22))"
     }
@@ -61,7 +61,7 @@ final class ScratchFolder: Sendable {
 
 struct ScratchFolderError: Error {}
 
-/// The cache folder at `path`, opened as a cache does.
+/// Opens the cache folder at `path` as a cache does.
 func openFolder(_ path: String, patience: Patience = Patience(limit: .seconds(5))) throws -> CacheFolder {
     let opening = try CacheFolder.open(path, isMaking: true, patience: patience)
     guard case .opened(let folder) = opening else { throw ScratchFolderError() }

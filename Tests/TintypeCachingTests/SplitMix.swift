@@ -1,4 +1,4 @@
-/// A random number generator that gives the same numbers in each run.
+/// A random number generator that returns the same numbers in each run.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

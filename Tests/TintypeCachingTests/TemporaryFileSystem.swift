@@ -3,14 +3,14 @@ import Glibc
 
 /// A small file system in memory, mounted for one test.
 ///
-/// Needs the right to mount.
+/// Creating one needs the right to mount.
 final class TemporaryFileSystem: Sendable {
     private let folder: ScratchFolder
 
-    /// Whether this process may mount: tests that need it are skipped where it may not.
+    /// Whether this process may mount file systems.
     static let isAvailable: Bool = (try? TemporaryFileSystem(byteCount: 1 << 16)) != nil
 
-    /// Mounts one for so many bytes, and so many files and folders if `inodeCount` says so.
+    /// Mounts a file system of so many bytes, optionally with a limited number of files and folders.
     init(byteCount: Int, inodeCount: Int? = nil) throws {
         self.folder = try ScratchFolder()
         let inodes = inodeCount.map { ",nr_inodes=\($0)" } ?? ""

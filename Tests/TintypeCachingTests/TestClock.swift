@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeConcurrency
 
-/// A clock that stands still until a test moves it.
+/// A clock that stands still until a test advances it.
 final class TestClock: Sendable {
     private let date: Locked<Date>
 

@@ -4,12 +4,12 @@ import Testing
 import TintypeTestTraits
 
 extension Tag {
-    /// Takes more than a second.
+    /// Marks tests that take more than a second.
     @Tag static var slow: Self
 }
 
 @Suite(.computing, .tags(.slow), .timeLimit(.minutes(5))) struct TortureTests {
-    /// A small part of what `make torture` does.
+    /// Runs a small part of `make torture`.
     @Test func `killed processes flipped bits and bad disks never give a wrong entry`() throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "CacheTorture").path

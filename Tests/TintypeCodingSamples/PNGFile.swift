@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// A PNG as its chunks, to be changed and put together again with right checksums.
+/// The chunks of a PNG, which can be changed and written with correct checksums.
 package struct PNGFile {
     package struct Chunk {
         package var type: String
@@ -20,7 +20,7 @@ package struct PNGFile {
         self.chunks = chunks
     }
 
-    /// The chunks of a file, up to one that is not there whole.
+    /// Reads the chunks of a file, up to the first incomplete one.
     package init(_ data: Data) {
         let bytes = Array(data)
         var chunks: [Chunk] = []
@@ -35,7 +35,7 @@ package struct PNGFile {
         self.chunks = chunks
     }
 
-    /// Only a header: what a limit is checked from.
+    /// Creates a file with only a header, which is enough to check limits.
     package init(declaring width: Int, _ height: Int) {
         let body = UInt32(width).bigEndianBytes + UInt32(height).bigEndianBytes + [8, 6, 0, 0, 0]
         self.init(chunks: [Chunk(type: "IHDR", body: body), Chunk(type: "IEND", body: [])])
@@ -50,12 +50,12 @@ package struct PNGFile {
         return data
     }
 
-    /// Puts a chunk behind the header.
+    /// Inserts a chunk after the header.
     package mutating func insert(_ type: String, _ body: [UInt8]) {
         self.chunks.insert(Chunk(type: type, body: body), at: 1)
     }
 
-    /// The CRC-32 of a chunk's type and body.
+    /// Returns the CRC-32 of a chunk's type and body.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         ~bytes.reduce(~0) { self.table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ ($0 >> 8) }
     }

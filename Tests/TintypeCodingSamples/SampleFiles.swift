@@ -8,7 +8,7 @@ import TintypeTestSupport
 package enum SampleFiles {
     package static let registry = CoderRegistry()
 
-    /// A soft image in a format.
+    /// Returns a smooth image in the given format.
     package static func smooth(
         _ format: ImageFormat,
         _ pixelFormat: PixelFormat = .rgb8,
@@ -27,7 +27,7 @@ package enum SampleFiles {
         try ImageDecoder(data, registry: self.registry, limits: options.limits).decode(options: options)
     }
 
-    /// A JPEG that says it has other sides: its frame header is written over.
+    /// Returns a JPEG whose frame header declares a wrong size.
     package static func jpeg(declaring width: Int, _ height: Int) throws -> Data {
         var data = try self.smooth(.jpeg, width: 16, height: 16)
         guard let marker = data.firstRange(of: Data([0xFF, 0xC0])) else { return data }
@@ -35,7 +35,7 @@ package enum SampleFiles {
         return data
     }
 
-    /// A JPEG with an EXIF block that gives an orientation.
+    /// Returns a JPEG with an EXIF block that has an orientation.
     package static func jpeg(_ pixels: PixelBuffer, orientation: Int, isLittleEndian: Bool = false) throws -> Data {
         let block = Array("Exif\0\0".utf8) + self.exif(orientation: orientation, isLittleEndian: isLittleEndian)
         let segment = [0xFF, 0xE1] + UInt16(block.count + 2).bigEndianBytes + block
@@ -44,7 +44,7 @@ package enum SampleFiles {
         return data
     }
 
-    /// A TIFF block with one tag, the orientation.
+    /// Returns a TIFF block with only the orientation tag.
     package static func exif(orientation: Int, isLittleEndian: Bool = false) -> [UInt8] {
         func number(_ value: Int, _ count: Int) -> [UInt8] {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
@@ -57,20 +57,20 @@ package enum SampleFiles {
 }
 
 extension Data {
-    /// Writes over the bytes from `offset` on.
+    /// Overwrites the bytes from `offset` on.
     package mutating func replace(at offset: Int, with bytes: [UInt8]) {
         self.replaceSubrange(offset..<offset + bytes.count, with: bytes)
     }
 }
 
 extension FixedWidthInteger {
-    /// The bytes, the highest first.
+    /// The bytes in big-endian order.
     package var bigEndianBytes: [UInt8] {
         Swift.withUnsafeBytes(of: self.bigEndian) { Array($0) }
     }
 }
 
-/// Lets another thread run; for work that may wait for a test on a thread of its own.
+/// Yields to another thread, for code that may wait for a test on its own thread.
 package func yieldThread() {
     sched_yield()
 }

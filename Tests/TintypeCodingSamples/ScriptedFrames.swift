@@ -3,7 +3,7 @@ import TintypeConcurrency
 package import TintypeImage
 import TintypeTestSupport
 
-/// An animation whose frames are noise, and that counts how often each was decoded.
+/// An animation with frames of noise that counts how often each frame was decoded.
 package final class ScriptedFrames: FrameReader {
     package let canvas: PixelSize
     package let frames: [AnimationFrame]
@@ -18,13 +18,13 @@ package final class ScriptedFrames: FrameReader {
             return try PixelBuffer.make(.rgba8, width: frame.width, height: frame.height) { _, _, channel in
                 let value = UInt8(truncatingIfNeeded: generator.next())
                 guard channel == 3 else { return value }
-                // As in real files: mostly opaque or clear, seldom between.
+                // As in real files, most pixels are opaque or transparent.
                 return frame.hasAlpha ? [0, 0, 255, 255, value][Int(value) % 5] : 255
             }
         }
     }
 
-    /// How many frames were decoded in all.
+    /// The total number of decoded frames.
     package var decodeCount: Int { self.counts.withLock { $0.values.reduce(0, +) } }
 
     package func pixels(of index: Int) throws -> PixelBuffer {
@@ -32,7 +32,7 @@ package final class ScriptedFrames: FrameReader {
         return self.pixels[index]
     }
 
-    /// Every canvas by the definition, in real numbers, one after the other.
+    /// Returns every canvas, composited one after the other by the definition in floating point.
     package func slowCanvases() -> [[UInt8]] {
         typealias Pixel = (red: Double, green: Double, blue: Double, alpha: Double)
         let clear: Pixel = (0, 0, 0, 0)

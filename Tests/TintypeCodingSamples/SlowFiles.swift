@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Files of few bytes that take long: flat images, many scans, floods.
+/// Files whose few bytes take long to decode: flat images, many scans, and floods of chunks.
 package enum SlowFiles {
     // MARK: JPEG
 
@@ -16,12 +16,12 @@ package enum SlowFiles {
         return self.segment(marker, [8] + sides + [UInt8(componentCount)] + components)
     }
 
-    /// A table with one code of one bit.
+    /// Returns a table with one code of one bit.
     private static func codes(_ kind: UInt8, _ symbol: UInt8) -> Data {
         self.segment(0xC4, [kind, 1] + [UInt8](repeating: 0, count: 15) + [symbol])
     }
 
-    /// A flat image in one scan, two bits a block; what stands before its tables is skipped.
+    /// Returns a flat image in one scan with two bits for each block, with `start` before its tables.
     package static func flatJPEG(
         _ width: Int,
         _ height: Int,
@@ -37,7 +37,9 @@ package enum SlowFiles {
         return data + Data(count: (blocks * 2 + 7) / 8) + Data([0xFF, 0xD9])
     }
 
-    /// Scans that refine nothing, of all blocks, in runs of 32,767; arithmetic ones have no bytes at all.
+    /// Returns scans of all blocks that refine nothing, in runs of 32,767.
+    ///
+    /// Arithmetic scans have no bytes at all.
     package static func scans(_ count: Int, _ width: Int, _ height: Int, isArithmetic: Bool = false) -> Data {
         let blocks = (width + 7) / 8 * ((height + 7) / 8)
         let run: [UInt8] = [0] + [UInt8](repeating: 1, count: 14)
@@ -50,18 +52,18 @@ package enum SlowFiles {
         return data + Data([0xFF, 0xD9])
     }
 
-    /// Empty comments.
+    /// Returns empty comments.
     package static func comments(_ count: Int) -> Data {
         let comment: [UInt8] = [0xFF, 0xFE, 0, 2]
         return Data((0..<count).flatMap { _ in comment })
     }
 
-    /// The segment that carries a small profile (ICC.1:2022, annex B.4).
+    /// Returns the segment with a small profile (ICC.1:2022, annex B.4).
     package static func profileSegment(_ profile: Data) -> Data {
         self.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
     }
 
-    /// Bits, the first one highest.
+    /// Packs bits into bytes, the first bit in the highest position.
     private static func packed(_ bits: [UInt8], padding: UInt8) -> [UInt8] {
         stride(from: 0, to: bits.count, by: 8).map { start in
             (start..<start + 8).reduce(0) { $0 << 1 | ($1 < bits.count ? bits[$1] : padding) }
@@ -74,9 +76,9 @@ package enum SlowFiles {
 
     // MARK: PNG
 
-    /// A zlib stream of `count` zeros, at a thousandth of their number.
+    /// Returns a zlib stream of `count` zeros that is a thousandth of their size.
     package static func zeros(_ count: Int) -> Data {
-        // Fixed codes (RFC 1951, 3.2.6): a zero, then runs of 258 of them, 13 bits each.
+        // Fixed codes (RFC 1951, 3.2.6): a zero, then runs of 258 zeros with 13 bits each.
         let run: [UInt8] = [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0]
         let zero: [UInt8] = [0, 0, 1, 1, 0, 0, 0, 0]
         let runCount = (count - 1) / 258
@@ -87,25 +89,25 @@ package enum SlowFiles {
             let bits = [1, 1, 0] + zero + (0..<runCount).flatMap { _ in run } + end
             return Data([0x78, 0x9C] + self.reversed(bits) + checksum)
         }
-        // From the third byte on the bytes of eight runs come again and again.
+        // From the third byte on, the bytes of eight runs repeat.
         let period = self.reversed(start + (0..<8).flatMap { _ in run })[2..<15]
         let periods = runCount / 8 - 1
         var data = Data([0x78, 0x9C]) + Data(self.reversed(start)[..<2])
         for _ in 0..<periods { data += period }
-        // Five bits of the next run were written.
+        // The first five bits of the next run are already written.
         let rest = run[5...] + (0..<runCount - periods * 8 - 1).flatMap { _ in run }
         data += self.reversed(Array(rest + end))
         return data + checksum
     }
 
-    /// Bits, the first one lowest.
+    /// Packs bits into bytes, the first bit in the lowest position.
     private static func reversed(_ bits: [UInt8]) -> [UInt8] {
         stride(from: 0, to: bits.count, by: 8).map { start in
             (start..<min(start + 8, bits.count)).reduce(0) { $0 | bits[$1] << UInt8($1 - start) }
         }
     }
 
-    /// A black image of 8 bits a sample.
+    /// Returns a black image with 8 bits a sample.
     package static func flatPNG(_ width: Int, _ height: Int, colorType: UInt8 = 0) -> PNGFile {
         let channels = [0: 1, 2: 3, 4: 2, 6: 4][colorType] ?? 1
         let header = UInt32(width).bigEndianBytes + UInt32(height).bigEndianBytes + [8, colorType, 0, 0, 0]
@@ -116,7 +118,7 @@ package enum SlowFiles {
         ])
     }
 
-    /// An animation of black frames that cover the canvas.
+    /// Returns an animation of black frames that cover the canvas.
     package static func flatAPNG(
         _ width: Int,
         _ height: Int,

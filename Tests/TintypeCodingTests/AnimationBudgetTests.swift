@@ -8,9 +8,9 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// GIFs and WebPs that take much time out of few bytes.
+/// GIFs and WebPs whose few bytes take much time to decode.
 @Suite(.computing, .timeLimit(.minutes(10))) struct AnimationBudgetTests {
-    /// A file whose pixels take next to no bytes.
+    /// A file whose pixels take almost no bytes.
     struct FlatFile: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let data: Data
@@ -38,7 +38,7 @@ import TintypeTestTraits
         }()
     }
 
-    /// What the meter was told at its looks.
+    /// Returns the work counted at each check for cancellation.
     private static func looks(of body: () throws -> Void) rethrows -> [Int] {
         let looks = Locked<[Int]>([])
         try DecodeWork.$observer.withValue(.init { spent in looks.withLock { $0.append(spent) } }, operation: body)
@@ -49,7 +49,7 @@ import TintypeTestTraits
         file: FlatFile
     ) throws {
         let looks = try Self.looks { _ = try SampleFiles.decode(file.data) }
-        // Of 4.8 million pixels.
+        // The image has 4.8 million pixels.
         #expect(looks.count >= 3)
         for (before, after) in zip([0] + looks, looks) {
             #expect(after - before <= 2 * DecodeWork.unitsBetweenLooks)
@@ -110,7 +110,7 @@ import TintypeTestTraits
         )
         for data in [gif, webp] {
             let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
-            // The thirteenth canvas is over a thousand million pixels in all.
+            // The thirteenth canvas takes the total over a thousand million pixels.
             #expect(error?.code == .animationTooLarge)
         }
     }
@@ -138,7 +138,8 @@ import TintypeTestTraits
         #expect(error?.code == .tooManyFrames)
     }
 
-    /// 870 kB of 25 megapixels, nine times: 6 s of processor time, two thirds of it for the colours.
+    /// Nine such frames of 25 megapixels fit in 870 kB and take 6 s of processor time, two thirds of it for the
+    /// colours.
     @Test func `frames whose colours are converted count three times`() throws {
         var header = ImageHeader(format: .png, pixelWidth: 5_000, pixelHeight: 5_000)
         header.animation.durations = Array(repeating: 100, count: 9)
@@ -157,7 +158,7 @@ import TintypeTestTraits
         let coder = try SampleFiles.registry.coder(decoding: data)
         let error = #expect(throws: CodingError.self) { try coder.open(data) }
         #expect(error?.code == .tooManyFrames)
-        // Limits of the caller's own hold to the end.
+        // The caller's own limits apply to the end of the decode.
         let options = DecodeOptions(limits: DecodingLimits(maximumFrames: 20_000))
         let decoder = try #require(try coder.makeIncrementalDecoder(for: format, options: options))
         try decoder.append(data)

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// What the memory gate is told is what GIFs and WebPs take.
+/// Checks that decodes of GIFs and WebPs take as much memory as the memory gate counts for them.
 @Suite(.computing, .timeLimit(.minutes(10)), .enabled(if: AllocatedMemory.isMeasured)) struct AnimationMemoryTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
@@ -82,7 +82,7 @@ import TintypeTestTraits
             }
         }
         #expect(Double(taken) <= Double(counted) * 1.1, "\(taken) of \(counted)")
-        // The tables of a lossless image are known only when they are read.
+        // The decoder counts the largest possible tables, because their real size is only known once they are read.
         let pixelCount = file.name.contains("lossless") ? Self.width * Self.height : 0
         let tables = VP8LPrefixCodes.byteCount(
             pixelCount: pixelCount,
@@ -92,7 +92,7 @@ import TintypeTestTraits
         #expect(Double(taken) >= Double(counted - tables) * 0.9, "\(taken) of \(counted)")
     }
 
-    /// Their tables are as many as may be.
+    /// The tables of this file take most of the memory.
     @Test func `prefix codes are counted`() throws {
         let data = HostileWebP.prefixCodes(groupCount: 4_000, hasPixels: true)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
@@ -126,7 +126,7 @@ import TintypeTestTraits
     }
 
     @Test func `prefix codes take little more memory than pixels, or are refused`() throws {
-        // Few enough for their tables.
+        // The decoder accepts a file with few tables.
         let few = HostileWebP.prefixCodes(groupCount: 300, hasPixels: true)
         #expect(try SampleFiles.decode(few).width == 1_024)
         let many = HostileWebP.prefixCodes(groupCount: 8_192, hasPixels: false)
@@ -138,7 +138,7 @@ import TintypeTestTraits
         #expect(taken < 40 << 20)
     }
 
-    /// Alpha of a lossy image is libwebp's, which keeps 12 kB for each group.
+    /// libwebp decodes the alpha of a lossy image, and stores 12 kB for each group.
     @Test(arguments: [1, 1 << 10, .max])
     func `prefix codes of alpha take little more memory than pixels, or are refused`(pieceSize: Int) throws {
         func decode(_ data: Data) throws -> PixelBuffer {
@@ -146,7 +146,7 @@ import TintypeTestTraits
             let decoder = try #require(
                 try WebPCoder().makeIncrementalDecoder(for: .webp, options: DecodeOptions())
             )
-            // One byte at a time only up to where the alpha begins.
+            // Single bytes only as far as the start of the alpha, larger pieces from there.
             let start = pieceSize == 1 ? 100 : 0
             for offset in 0..<start { try decoder.append(data.dropFirst(offset).prefix(1)) }
             for offset in stride(from: start, to: data.count, by: max(1 << 10, pieceSize)) {
@@ -165,7 +165,7 @@ import TintypeTestTraits
         #expect(taken < 16 << 20, "\(taken)")
     }
 
-    /// The tiles of two transforms have half a byte for each pixel.
+    /// The tiles of two transforms take half a byte for each pixel.
     @Test func `transforms with the smallest tiles are counted`() throws {
         let data = HostileWebP.transforms(width: 2_000, height: 1_600)
         #expect(data.count < 100)
@@ -175,7 +175,7 @@ import TintypeTestTraits
         #expect(abs(counted - taken) <= counted / 20, "\(taken) of \(counted)")
     }
 
-    /// What is missing is transparent, where it may be missing.
+    /// Missing pixels become transparent if the options allow a truncated file.
     @Test func `a GIF whose pixels may be missing is counted with alpha`() throws {
         var data = Self.gif([HostileGIF.Frame(width: Self.width, height: Self.height)])
         data.removeLast(data.count / 3)

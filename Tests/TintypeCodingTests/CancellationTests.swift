@@ -7,7 +7,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct CancellationTests {
-    /// The coder itself is asked, so that the check before it does not answer.
+    /// Calls the coder directly, so that the decoder's own check does not throw first.
     @Test(arguments: [ImageFormat.png, .webp]) func `a decode stops inside`(format: ImageFormat) async throws {
         let data = try SampleFiles.smooth(format)
         await Self.expectCancellation {
@@ -33,7 +33,7 @@ import TintypeTestTraits
         await Self.expectCancellation { _ = try SampleFiles.encode(pixels, as: .jpeg) }
     }
 
-    /// The error is `CancellationError` itself, never wrapped.
+    /// Expects `CancellationError` itself, without a wrapper.
     private static func expectCancellation(of work: @escaping @Sendable () throws -> Void) async {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -144,7 +144,7 @@ extension ImageFormat {
     )
 }
 
-/// A coder whose images are five by four pixels, stored on their side.
+/// A coder whose images have 5 by 4 pixels and are stored sideways.
 private struct NamedCoder: ImageCoder {
     let name: String
     let formats: Set<ImageFormat>

@@ -6,11 +6,12 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Profiles that would take long to build a transform from.
+/// Profiles for which the colour library would take long to build a transform.
 @Suite(.computing, .timeLimit(.minutes(10))) struct ColorProfileWorkTests {
-    /// The stages of a pipeline are named by where they lie, and all may be one: what takes minutes has some kilobytes.
+    /// A profile whose pipelines would take minutes is treated as if it had no pipelines.
     ///
-    /// The image looks as if it were not there.
+    /// A pipeline lists the offsets of its stages. All of them may point to the same stage, so a compressed profile of
+    /// a few kilobytes can have very many stages.
     @Test(.enabled(if: Fixtures.corpus != nil)) func `pipelines of real numbers are left out`() throws {
         let folder = try #require(Fixtures.corpus).appending(path: "icc-profiles")
         let profile = try Data(contentsOf: folder.appending(path: "DisplayP3-v4.icc"))
@@ -22,12 +23,12 @@ import TintypeTestTraits
             return try SampleFiles.decode(data)
         }
         let plain = try decoded(with: profile)
-        // Every number is doubled by each stage: a transform that used it would be white.
+        // Each stage doubles every number, so a transform that used the stages would give white.
         let hostile = try decoded(with: Self.adding(stageCount: 200_000, to: profile))
         #expect(plain.pixels.withBytes { Array(Data($0)) } == hostile.pixels.withBytes { Array(Data($0)) })
     }
 
-    /// Adds `D2B0` and `D2B1` with stages that all are one matrix.
+    /// Adds the tags `D2B0` and `D2B1`, whose stages are all the same matrix.
     private static func adding(stageCount: Int, to profile: Data) -> Data {
         let bytes = Array(profile)
         let count = Int(bytes[131])

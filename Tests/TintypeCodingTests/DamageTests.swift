@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Bytes that are no image, and images whose bytes were changed: errors at most, never a crash.
+/// Bytes that are not an image, and images with changed bytes, lead to errors at most and never to a crash.
 @Suite(.computing, .timeLimit(.minutes(10))) struct DamageTests {
     private static let limits = DecodingLimits(maximumPixels: 10_000)
 
@@ -49,14 +49,14 @@ import TintypeTestTraits
         }
     }
 
-    /// With right checksums damage reaches the library's inflate and filters.
+    /// With correct checksums, the damage reaches the inflater and the filters.
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
     func `changed chunks of APNG never crash`(pixelFormat: PixelFormat) throws {
         let original = PNGFile(try SampleFiles.encode(try .noise(pixelFormat, width: 17, height: 13), as: .png))
         var generator = SeededGenerator(seed: 12)
         for round in 0..<1_000 {
             var file = original
-            // Mostly the pixels, sometimes the header.
+            // Change the pixels most of the time, and the header sometimes.
             let index = round % 4 == 0 ? 0 : 1
             let position = Int.random(in: 0..<file.chunks[index].body.count, using: &generator)
             file.chunks[index].body[position] = .random(in: 0...255, using: &generator)
@@ -65,7 +65,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Damaged files are what many tests make of it.
+    /// Many tests rely on `PNGFile` to build damaged files.
     @Test func `chunks of a damaged file are read as far as they go`() throws {
         let data = try SampleFiles.smooth(.png, width: 6, height: 4)
         let whole = PNGFile(data).chunks
@@ -78,7 +78,7 @@ import TintypeTestTraits
         #expect(PNGFile(lying).chunks.isEmpty)
     }
 
-    /// Decodes without asking for success; what comes out is whole.
+    /// Decodes and accepts errors, but expects a complete image if there is no error.
     private static func decode(_ data: Data, allowsTruncated: Bool) throws {
         do {
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry, limits: self.limits)

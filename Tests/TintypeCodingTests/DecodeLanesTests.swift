@@ -38,7 +38,7 @@ import TintypeTestTraits
         #expect(running.withLock { $0.most } <= lanes)
     }
 
-    /// Each piece waits for the others: they end only if each has a lane of its own.
+    /// Each job waits for the others, so they only end if each has its own lane.
     @Test(arguments: [2, 3]) func `work spreads over the lanes`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         for _ in 0..<5 {
@@ -60,7 +60,7 @@ import TintypeTestTraits
 
     // MARK: Help
 
-    /// Each part waits for the others: they end only if each has a lane of its own.
+    /// Each part waits for the others, so they only end if each has its own lane.
     @Test(arguments: [2, 3]) func `lanes that have nothing to do help`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         for _ in 0..<5 {
@@ -128,7 +128,7 @@ import TintypeTestTraits
             }
         )
         await until { helper.withLock { $0 } != nil }
-        // The other lane has work, which ends after this.
+        // The job on the other lane ends after this one.
         let name =
             isOfActor
             ? try await lanes.leastLoaded.run { ThisProcess.threadName }
@@ -169,7 +169,7 @@ import TintypeTestTraits
             }
         }
         await until { started.withLock { $0 } == 1 }
-        // Immediate tasks have queued their work before they are cancelled here.
+        // Immediate tasks queue their jobs before the loop below cancels them.
         let queued = (0..<10).map { _ in
             Task.immediate { @Sendable in
                 try await decodeLanes.run { started.withLock { $0 += 1 } }
@@ -204,7 +204,7 @@ import TintypeTestTraits
         #expect(isCancelled.isCancelled)
     }
 
-    /// In a process of its own, where no other test has lanes.
+    /// Runs in a process of its own, so that no other test creates lanes.
     @Test func `the threads end with the lanes`() async {
         await #expect(processExitsWith: .success) {
             for _ in 0..<20 {

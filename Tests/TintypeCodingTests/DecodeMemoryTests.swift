@@ -7,9 +7,9 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the memory gate is told is what a decode takes, for each coder and each kind of decode.
+/// Checks that each kind of decode takes as much memory as the memory gate counts for it, for every coder.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodeMemoryTests {
-    /// An image, and the ways to decode it.
+    /// An image and the kinds of decode to test with it.
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let make: @Sendable () throws -> Data
@@ -35,7 +35,7 @@ import TintypeTestTraits
         let channels = [0: 1, 2: 3, 3: 1, 4: 2, 6: 4][colorType] ?? 1
         let (width, height) = isInterlaced || depth == 16 || colorType == 3 ? (1_600, 1_200) : (4_000, 3_000)
         var file = SlowFiles.flatPNG(width, height)
-        // Both sides are multiples of eight: each pass has a whole part of them.
+        // Both sides are multiples of eight, so each pass has whole lines.
         let lineCount = isInterlaced ? height / 8 * 15 : height
         let count = height * width * channels * Int(depth) / 8 + lineCount
         file.chunks[0].body[8] = depth
@@ -110,13 +110,13 @@ import TintypeTestTraits
             let (_, taken) = try AllocatedMemory.peak {
                 try Self.decode(decoder, data, kind, example.options)
             }
-            // Large blocks are rounded up to pages of 2 MiB.
+            // The allocator rounds large blocks up to pages of 2 MiB.
             let tolerance = max(taken, counted) / 10 + 2 << 20
             #expect(abs(counted - taken) <= tolerance, "\(kind): counted \(counted), took \(taken)")
         }
     }
 
-    /// Turned and converted: the coder's memory is free by then.
+    /// Turns and converts the image, after the coder has freed its memory.
     @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1, 6])
     func `finishing an image takes what the gate counts`(orientation: Int) throws {
         let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
@@ -126,7 +126,7 @@ import TintypeTestTraits
         let image = Image(pixels: try Self.flat(.rgb8, width: 3_000, height: 2_000))
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
-        // Transforms are kept, and no part of an image.
+        // The first decode caches the colour transform, which is not part of the image's memory.
         _ = try decoder.decode()
         let counted = decoder.byteCount(options: DecodeOptions())
         let (_, taken) = try AllocatedMemory.peak { try decoder.decode() }

@@ -2,7 +2,7 @@ import TintypeCoding
 import TintypeConcurrency
 
 extension DecodeWork {
-    /// The work at each look, and what ended `body`.
+    /// Runs `body` and returns the work counted at each check for cancellation, and the error that ended it.
     static func looks(
         cancellingAt last: Int = .max,
         _ body: () throws -> Void

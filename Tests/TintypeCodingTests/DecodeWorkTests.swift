@@ -7,7 +7,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What a decode may do in all, and how often it looks whether it was cancelled.
+/// The limit on a decode's total work, and how often a decode checks for cancellation.
 @Suite(.computing, .timeLimit(.minutes(10))) struct DecodeWorkTests {
     // MARK: The meter
 
@@ -41,7 +41,8 @@ import TintypeTestTraits
 
     // MARK: The budget
 
-    /// Hundreds of scans over 100 megapixels, of which the file has 70 kB: no scan is decoded.
+    /// A file of 70 kB declares hundreds of scans over 100 megapixels, and the decoder refuses it before the first
+    /// scan.
     @Test(arguments: [false, true]) func `scans that are too much in all are refused at once`(isArithmetic: Bool) throws
     {
         let data = SlowFiles.scans(499, 10_000, 10_000, isArithmetic: isArithmetic)
@@ -73,14 +74,14 @@ import TintypeTestTraits
     {
         let data = try SampleFiles.smooth(format, width: 2_000, height: 1_000)
         var enough = DecodeOptions()
-        // The pixels count once at least, and some more for their bytes.
+        // The decoder counts each pixel at least once, and adds a little for the bytes.
         enough.limits.maximumWork = 2_000_000 * 6
         _ = try SampleFiles.decode(data, enough)
         var tooFew = enough
         tooFew.limits.maximumWork = 1_999_999
         let error = #expect(throws: CodingError.self) { try SampleFiles.decode(data, tooFew) }
         #expect(error?.code == .tooMuchWork)
-        // What was lenient with damage is not lenient with this.
+        // Allowing truncated files does not lift the limit on work.
         tooFew.allowsTruncated = true
         let lenient = #expect(throws: CodingError.self) { try SampleFiles.decode(data, tooFew) }
         #expect(lenient?.code == .tooMuchWork)
@@ -115,7 +116,7 @@ import TintypeTestTraits
         #expect(error?.code == .tooMuchWork)
     }
 
-    /// Their list alone would take more memory than any limit allows.
+    /// The list of frames alone would take more memory than any limit allows.
     @Test(.enabled(if: AllocatedMemory.isMeasured)) func `a flood of frames ends where the limit is`() throws {
         let data = SlowFiles.flatAPNG(1, 1, frameCount: 30_000).data
         let (error, peak) = AllocatedMemory.peak {
@@ -127,12 +128,12 @@ import TintypeTestTraits
 
     // MARK: Cancellation
 
-    /// A way to decode a file that takes long for its bytes.
+    /// A file that takes long to decode for its size, and a way to decode it.
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let make: @Sendable () -> Data
         let decode: @Sendable (Data) throws -> Void
-        /// The looks at the least.
+        /// The least number of checks for cancellation.
         let looks: Int
 
         init(
@@ -181,7 +182,8 @@ import TintypeTestTraits
         #expect(error == nil)
         #expect(looks.count >= example.looks)
         let steps = zip([0] + looks, looks).map { $1 - $0 }
-        // Ten steps are 50 ms: scanlines that libdeflate inflates at once are one. A new meter begins at 0.
+        // Ten steps are 50 ms. libdeflate inflates several scanlines at once, in a single step. A new meter begins at
+        // 0.
         #expect(steps.allSatisfy { $0 <= 10 * DecodeWork.unitsBetweenLooks })
 
         let last = example.looks / 2
@@ -237,7 +239,7 @@ import TintypeTestTraits
         let coder = try SampleFiles.registry.coder(decoding: data)
         let format = try #require(ImageFormat(sniffing: data))
         let decoder = try #require(try coder.makeIncrementalDecoder(for: format, options: DecodeOptions()))
-        // In two pieces, however large: counting bytes that are fed would not see what they become.
+        // Two large pieces show that the decoder counts pixels and not only the bytes that it receives.
         try decoder.append(data.prefix(data.count / 2))
         try decoder.append(data.dropFirst(data.count / 2))
         _ = try decoder.finish()

@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Encoders say what memory they take: the gate of a loader lets encodes in by it.
+/// Checks the memory that encoders report, because a loader's memory gate admits encodes by it.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured)) struct EncodeMemoryTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let format: ImageFormat
@@ -40,7 +40,7 @@ import TintypeTestTraits
         Case(.gif, .gray8), Case(.gif, .rgb8), Case(.gif, .rgba8),
     ]
 
-    /// Noise of two values, which most encoders take the most memory for.
+    /// Returns noise of two values, for which most encoders take the most memory.
     private static func noise(_ format: PixelFormat, width: Int, height: Int, seed: UInt64 = 1) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         return try .make(format, width: width, height: height) { _, _, _ in generator.next() & 1 == 0 ? 0 : 255 }
@@ -115,7 +115,7 @@ import TintypeTestTraits
     }
 }
 
-/// A coder that leaves out what it may.
+/// A coder that leaves out every optional requirement.
 private struct SilentCoder: ImageCoder {
     var decodableFormats: Set<ImageFormat> { [] }
     var encodableFormats: Set<ImageFormat> { [.png] }

@@ -112,7 +112,7 @@ import TintypeTestTraits
         #expect(Self.signalToNoise(decoded, try image.upright().pixels) > 30)
     }
 
-    /// In decibels; infinite for equal pixels.
+    /// Returns the signal-to-noise ratio in decibels, which is infinite for equal pixels.
     private static func signalToNoise(_ pixels: PixelBuffer, _ original: PixelBuffer) -> Double {
         let gray = original.format == .gray8 && pixels.format != .gray8
         let samples = original.samples.flatMap { gray ? [$0, $0, $0] : [$0] }

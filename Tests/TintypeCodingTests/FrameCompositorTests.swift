@@ -9,7 +9,7 @@ import TintypeTestTraits
 @Suite(.computing) struct FrameCompositorTests {
     private static let disposals: [AnimationFrame.Disposal] = [.keep, .background, .previous]
 
-    /// A random animation; frames reach over the canvas now and then.
+    /// Returns a random animation, some of whose frames extend beyond the canvas.
     private static func animation(seed: UInt64, count: Int = 12) throws -> ScriptedFrames {
         var generator = SeededGenerator(seed: seed)
         let canvas = PixelSize(width: 13, height: 9)
@@ -34,7 +34,7 @@ import TintypeTestTraits
         let compositor = try FrameCompositor(animation)
         for (index, expected) in animation.slowCanvases().enumerated() {
             let frame = try compositor.frame(at: index).samples
-            // Rounding may differ by one where pixels are mixed, and accumulates.
+            // Rounding may differ by one when pixels are blended, and the differences add up.
             let worst = zip(PixelBuffer.premultiplied(frame), PixelBuffer.premultiplied(expected))
                 .map { abs($0 - $1) }.max()
             #expect(try #require(worst) <= 4, "frame \(index)")
@@ -73,7 +73,7 @@ import TintypeTestTraits
     }
 }
 
-/// An animation whose second frame can't be decoded.
+/// An animation whose second frame cannot be decoded.
 private struct BrokenFrames: FrameReader {
     let canvas = PixelSize(width: 1, height: 1)
     let frames = Array(repeating: AnimationFrame(left: 0, top: 0, width: 1, height: 1), count: 2)

@@ -26,7 +26,7 @@ import TintypeTestTraits
     func `an animated PNG says its timing`(delays: [(Int, Int)], loops: Int, durations: [Int]) throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
         for (index, delay) in delays.enumerated() {
-            // Behind the first frame, each control chunk is followed by pixels, and both are counted.
+            // After the first frame, a chunk of pixels follows each control chunk, and both have a sequence number.
             let number = UInt32(max(0, 2 * index - 1))
             let area = [number, 64, 48, 0, 0].flatMap(\.bigEndianBytes)
             let control = area + UInt16(delay.0).bigEndianBytes + UInt16(delay.1).bigEndianBytes + [0, 0]

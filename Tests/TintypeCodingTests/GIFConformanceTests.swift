@@ -5,7 +5,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Every GIF of the corpus against its references.
+/// Compares every GIF of the corpus with its references.
 @Suite(.computing, .enabled(if: Fixtures.corpus != nil), .timeLimit(.minutes(5))) struct GIFConformanceTests {
     private let registry = CoderRegistry()
 
@@ -24,7 +24,7 @@ import TintypeTestTraits
         #expect(peak < 4 << 20)
     }
 
-    /// What is there of a damaged file is what the reference decoder made of it.
+    /// Decodes damaged files as far as possible, with the same result as the reference decoder.
     @Test(arguments: GIFCorpus.files.filter { ["partial", "either"].contains($0.expectation) })
     func `what can be decoded`(_ file: GIFCorpus.File) throws {
         let data = try file.data
@@ -33,7 +33,7 @@ import TintypeTestTraits
         do {
             image = try ImageDecoder(data, registry: self.registry).decode(options: options)
         } catch let error as CodingError {
-            // Nothing is there: a screen without width, and a file that ends before its first image.
+            // These files have no pixels: one has a screen without width, and one ends before its first image.
             let empty = ["gif-corrupt/zero_width.gif", "gif-pygif/image-zero-height.gif"]
             #expect(empty.contains(file.path), "\(error)")
             return
@@ -78,7 +78,7 @@ import TintypeTestTraits
         }
         #expect(header.animation.durations == file.frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
         #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
-        // The shared compositor agrees with the plain one.
+        // The shared compositor agrees with the simple one.
         let last = try decoder.decode(options: DecodeOptions(frame: reader.frames.count - 1))
         #expect(GIFCorpus.digest(GIFCorpus.pixels(of: last.pixels)) == file.frames.last?.digest)
     }

@@ -5,9 +5,9 @@ import TintypeCoding
 import TintypeImage
 import TintypeTestSupport
 
-/// The GIF files of the large corpus and what its references say about them.
+/// The GIF files of the large corpus and their reference data.
 enum GIFCorpus {
-    /// One line of the manifest; the corpus' own README explains the columns.
+    /// A line of the manifest, whose columns the corpus' own README explains.
     struct File: Sendable, CustomTestStringConvertible {
         let path: String
         let expectation: String
@@ -66,7 +66,7 @@ enum GIFCorpus {
         }
     }
 
-    /// The SHA-256 of straight RGBA rows without padding, zero where they are transparent.
+    /// Returns the SHA-256 of straight RGBA rows without padding, with transparent pixels set to zero.
     static func digest(_ pixels: [UInt32]) -> String {
         let pixels = pixels.map { $0 >> 24 == 0 ? 0 : $0 }
         var digest = [UInt8](repeating: 0, count: 32)
@@ -74,7 +74,7 @@ enum GIFCorpus {
         return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The pixels of a buffer, red in the lowest byte.
+    /// Returns the pixels of a buffer, with red in the lowest byte.
     static func pixels(of buffer: PixelBuffer) -> [UInt32] {
         let plane = buffer.layout.planes[0]
         let channels = buffer.format.channelCount
@@ -95,7 +95,7 @@ enum GIFCorpus {
         }
     }
 
-    /// The canvas after each frame was drawn: the slow, plain reading of the specification.
+    /// Returns the canvas after each frame, composited slowly and literally as the specification says.
     static func composite(_ reader: any FrameReader) throws -> [[UInt32]] {
         var canvas = [UInt32](repeating: 0, count: reader.canvas.width * reader.canvas.height)
         return try reader.frames.indices.map { index in

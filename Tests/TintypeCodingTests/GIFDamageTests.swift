@@ -5,11 +5,11 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// GIFs that are cut, broken, or made to do harm.
+/// GIFs that are truncated, broken or hostile.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFDamageTests {
     private let coder = GIFCoder()
 
-    /// Each length gives an error, or what is there of the image.
+    /// At each length, the decoder throws an error or returns the part of the image that it has.
     @Test func `a file may end anywhere`() throws {
         let sample = GIFSamples.animations[1]
         let frames = try sample.frames.prefix(2).map {
@@ -19,7 +19,7 @@ import TintypeTestTraits
         var shown = 0
         for count in 0..<data.count - 1 {
             let part = data.prefix(count)
-            // The end block alone may be missing; every other cut but that behind the first frame is an error.
+            // A strict decode may only succeed if the first frame is complete. The end block may be missing.
             let strict = Result { try self.decode(part, DecodeOptions()) }
             guard let lenient = try? self.decode(part, DecodeOptions(allowsTruncated: true)) else {
                 #expect(throws: CodingError.self) { try strict.get() }
@@ -35,7 +35,7 @@ import TintypeTestTraits
         #expect(shown == sample.frames[0].count { $0 != 0 })
     }
 
-    /// Flipped bits never crash, and never show pixels that were not written.
+    /// Flipped bits never crash the decoder, and never show pixels that were not written.
     @Test func `any bit may flip`() throws {
         let sample = GIFSamples.animations[0]
         let image = try GIFSamples.image(sample.frames[0], width: sample.width)
@@ -71,7 +71,7 @@ import TintypeTestTraits
         #expect(peak < 4 << 20)
     }
 
-    /// The screen is small, so the limits for it say nothing about its image.
+    /// The small screen passes the limits, so the decoder must check the size of the image itself.
     @Test func `an image over the limits is refused`() throws {
         let data = Self.file(width: 4, height: 4, imageSide: 40_000, codes: [0x44, 0x01])
         let decoder = try ImageDecoder(data, registry: CoderRegistry())
@@ -79,7 +79,7 @@ import TintypeTestTraits
         #expect(error?.code == .tooManyPixels)
     }
 
-    /// Of a large image only what lies on the screen is decoded and kept.
+    /// The decoder decodes and stores only the part of a large image that lies on the screen.
     @Test func `an image is cut at the screen`() throws {
         let source = (0..<100 * 60).map { GIFSamples.color($0 * 13 % 200) }
         var data = try self.coder.encode(
@@ -138,7 +138,7 @@ import TintypeTestTraits
         return try decoder?.finish().image.pixels
     }
 
-    /// A file without colours and with one square image.
+    /// Returns a file without a palette, with one square image.
     private static func file(width: UInt16, height: UInt16, imageSide: UInt16, codes: [UInt8]) -> Data {
         func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number & 255), UInt8(number >> 8)] }
         var data = Data("GIF89a".utf8)

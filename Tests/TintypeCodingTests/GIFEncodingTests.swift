@@ -5,7 +5,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// GIFs that were written and are read again.
+/// Encodes GIFs and decodes them again.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingTests {
     private let coder = GIFCoder()
 
@@ -26,7 +26,7 @@ import TintypeTestTraits
         #expect(try self.decode(data) == pixels)
     }
 
-    /// The code table is filled and begun anew many times.
+    /// The encoder fills and resets the code table many times.
     @Test func `noise is exact`() throws {
         var generator = SeededGenerator(seed: 7)
         let pixels = (0..<300 * 200).map { _ in GIFSamples.color(Int.random(in: 0..<256, using: &generator)) }
@@ -56,10 +56,10 @@ import TintypeTestTraits
         )
         let decoded = try self.decode(data)
         let errors = zip(pixels, decoded).map { GIFSamples.squaredDistance($0, $1) }
-        // 256 equal squares leave an error of 40.
+        // A palette of 256 equal squares would leave an error of 40.
         #expect(errors.reduce(0, +) / errors.count < (isDithered ? 120 : 45))
         guard isDithered else { return }
-        // Dithering keeps the mean.
+        // Dithering preserves the mean.
         for channel in [0, 8, 16] as [UInt32] {
             let wanted = pixels.reduce(0) { $0 + Int($1 >> channel & 255) }
             let got = decoded.reduce(0) { $0 + Int($1 >> channel & 255) }
@@ -112,13 +112,13 @@ import TintypeTestTraits
             frames.insert(.init(image: Image(pixels: black), milliseconds: 100), at: 0)
         }
         let data = try self.coder.encode(AnimationContent(frames: frames), as: .gif, options: EncodeOptions())
-        // The palette of the file is the one that is shared; what is exact has its own.
+        // The frames with many colours share the file's palette, and an exact frame has its own.
         #expect(
             Self.ownPalettes(of: Array(data)) == (beginsBlack ? [true, false, false, false] : [false, false, false])
         )
     }
 
-    /// For each frame of a file whether it has a palette of its own.
+    /// Returns whether each frame of a file has its own palette.
     private static func ownPalettes(of file: [UInt8]) -> [Bool] {
         var result: [Bool] = []
         func tableSize(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
@@ -241,7 +241,7 @@ import TintypeTestTraits
         #expect(Set(decoded).count > 200)
     }
 
-    /// An animation of one frame is a still image with a delay.
+    /// An animation of one frame is encoded like a still image with a delay.
     @Test func `a single frame of few colours has their palette`() throws {
         let pixels = (0..<30 * 20).map { GIFSamples.color($0 % 3) }
         let animation = AnimationContent(
@@ -249,12 +249,12 @@ import TintypeTestTraits
         )
         let data = try self.coder.encode(animation, as: .gif, options: EncodeOptions())
         #expect(try self.decode(data) == pixels)
-        // Four entries hold three colours and the one that draws nothing.
+        // The palette has four entries: three colours and the transparent one.
         #expect(data[10] & 0x87 == 0x81)
         #expect(Self.ownPalettes(of: Array(data)) == [false])
     }
 
-    /// The second frame is written on what the first one leaves, which is cleared in the middle.
+    /// The second frame clears the middle of the first one, and the third frame draws it again.
     @Test func `a part that is cleared is drawn again`() throws {
         let full = (0..<8 * 8).map { GIFSamples.color($0 % 5) }
         var hole = full

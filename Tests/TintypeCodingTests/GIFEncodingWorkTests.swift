@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The memory that encoding a GIF takes, and how often it looks whether it was cancelled.
+/// The memory that encoding a GIF takes, and how often the encoder checks for cancellation.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingWorkTests {
     /// An image or an animation of many pixels.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -22,7 +22,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Two grays in a pattern without repetition: the most codes for pixels that are exact.
+    /// Returns a pattern of two grays without repetition, which takes the most codes that exact pixels can take.
     private static func grains(_ format: PixelFormat, side: Int, seed: UInt64 = 1) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         return try .make(format, width: side, height: side) { _, _, _ in generator.next() & 1 == 0 ? 0 : 255 }
@@ -72,12 +72,12 @@ import TintypeTestTraits
         let (data, taken) = try AllocatedMemory.peak { try example.encode(frames) }
         #expect(data.count <= taken)
         #expect(taken <= counted, "\(taken) of \(counted)")
-        // Colour space, tables and rows; then the codes of all frames and once more those of one.
+        // The colour cube, tables and rows, then the codes of all frames and a second copy of one frame's codes.
         let fixed = 9 << 20
         #expect(counted <= fixed + pixelCount * 8 / 5 * (frames.count > 1 ? frames.count + 1 : 1))
     }
 
-    /// The codes of one index after the other are few bytes.
+    /// Repeated codes of a single index take few bytes.
     @Test(.enabled(if: AllocatedMemory.isMeasured))
     func `the memory of a flat image does not grow with its height`() throws {
         func taken(height: Int) throws -> Int {

@@ -24,7 +24,7 @@ import TintypeTestTraits
                 #expect(GIFCorpus.pixels(of: other.pixels) == GIFCorpus.pixels(of: decoded.image.pixels))
             case .failure(let error):
                 let other = #expect(throws: CodingError.self) { try pieces.get() }
-                // Bytes without a signature never get as far as this decoder.
+                // Bytes without a signature never reach this decoder.
                 if let error = error as? CodingError, error.code != .notAnImage { #expect(other?.code == error.code) }
             }
         }

@@ -3,9 +3,8 @@ import Testing
 import TintypeImage
 import TintypeTestSupport
 
-/// Images and animations made for tests; pixels have red in the lowest byte.
+/// Images and animations for tests, whose pixels have red in the lowest byte.
 enum GIFSamples {
-    /// A small animation.
     struct Animation: Sendable, CustomTestStringConvertible {
         let name: String
         let width: Int
@@ -15,7 +14,7 @@ enum GIFSamples {
         var testDescription: String { self.name }
     }
 
-    /// One of very many colours.
+    /// Returns one of very many colours.
     static func color(_ number: Int) -> UInt32 {
         UInt32(truncatingIfNeeded: number &* 0x0001_3579 &+ 0x0024_6813) & 0xFF_FFFF | 0xFF00_0000
     }
@@ -38,7 +37,7 @@ enum GIFSamples {
         }
     }
 
-    /// Files that the fuzzer found, kept beside the tests.
+    /// The files that the fuzzer found, which are stored beside the tests.
     static let crashes: [URL] = {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -69,7 +68,7 @@ enum GIFSamples {
         ),
     ]
 
-    /// An animation whose frames differ in some pixels.
+    /// Returns an animation whose frames differ in some pixels.
     private static func random(
         _ name: String,
         colors: Int,

@@ -1,28 +1,28 @@
 import FoundationEssentials
 
-/// GIFs made to take much of something, out of few bytes.
+/// GIFs whose few bytes take much memory or time.
 enum HostileGIF {
-    /// An image of a file.
+    /// One image of a file.
     struct Frame {
         var left = 0
         var top = 0
         var width: Int
         var height: Int
-        /// 1 keeps, 2 clears, 3 takes back.
+        /// The disposal: 1 keeps the frame, 2 clears it, 3 restores the previous canvas.
         var disposal: UInt8 = 1
         var transparentIndex: UInt8?
-        /// The blocks of its codes, with the first code size; `nil` for all pixels of one colour.
+        /// The code size and the blocks of codes, or `nil` to generate pixels of one colour.
         var codes: [UInt8]?
     }
 
-    /// A file with a screen of a size, four colours, and the images.
+    /// Returns a file with a screen of the given size, four colours and the given images.
     static func file(width: Int, height: Int, frames: [Frame]) -> Data {
         var bytes = self.start(width: width, height: height)
         for frame in frames { self.append(frame, to: &bytes) }
         return Data(bytes + [0x3B])
     }
 
-    /// What comes before the first image.
+    /// Returns the bytes before the first image.
     static func start(width: Int, height: Int) -> [UInt8] {
         Array("GIF89a".utf8) + self.number(width) + self.number(height) + [0x81, 0, 0]
             + [255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9]
@@ -36,7 +36,7 @@ enum HostileGIF {
         bytes += frame.codes ?? self.flat(pixelCount: frame.width * frame.height)
     }
 
-    /// The image data for pixels of one colour: each code names the longest string there is.
+    /// Returns image data for pixels of one colour, in which each code stands for the longest string so far.
     static func flat(pixelCount: Int) -> [UInt8] {
         var writer = BitWriter()
         writer.append(4, count: 3)
@@ -44,7 +44,7 @@ enum HostileGIF {
         var missing = pixelCount - 1
         var next = 6
         while missing > 0 {
-            // The string before and one pixel more, until the table is full.
+            // This code stands for the previous string and one more pixel, until the table is full.
             let code = min(next, 4_095)
             writer.append(code, count: max(3, Int.bitWidth - code.leadingZeroBitCount))
             missing -= code - 4
@@ -54,7 +54,7 @@ enum HostileGIF {
         return [2] + self.blocks(writer.bytes)
     }
 
-    /// Bytes in blocks of 255, and the block that ends them.
+    /// Splits bytes into blocks of 255 and appends the empty block that ends them.
     static func blocks(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + bytes.count / 255 + 2)

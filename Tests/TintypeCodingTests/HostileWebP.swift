@@ -1,20 +1,20 @@
 import FoundationEssentials
 import TintypeCoding
 
-/// Lossless WebPs made to take much of something, out of few bytes.
+/// Lossless WebPs whose few bytes take much memory or time.
 enum HostileWebP {
-    /// An image of 1,024 columns whose tiles of 4x4 pixels have prefix codes of their own, each of full tables.
+    /// Returns an image of 1,024 columns in which each tile of 4x4 pixels has its own prefix codes with full tables.
     ///
-    /// Where there are no pixels, its end is missing.
+    /// The end of the file is missing if `hasPixels` is false.
     static func prefixCodes(groupCount: Int, hasPixels: Bool) -> Data {
         WebPSamples.file([WebPSamples.chunk("VP8L", self.stream(groupCount: groupCount, hasPixels: hasPixels))])
     }
 
-    /// A lossy image whose alpha is such a one.
+    /// Returns a lossy image whose alpha channel has such prefix codes.
     static func alphaCodes(groupCount: Int, hasPixels: Bool) throws -> Data {
         let height = self.height(groupCount: groupCount)
         let pixels = try WebPSamples.flat([1, 2, 3], width: 1_024, height: height)
-        // Without the header that says how large it is.
+        // Remove the header, which gives the size.
         let alpha = self.stream(groupCount: groupCount, hasPixels: hasPixels).dropFirst(5)
         return WebPSamples.file([
             WebPSamples.extended(0x10, 1_024, height), WebPSamples.chunk("ALPH", [1] + alpha),
@@ -22,7 +22,7 @@ enum HostileWebP {
         ])
     }
 
-    /// A flat image that was transformed twice, by tiles of 4x4 pixels that are all alike.
+    /// Returns a flat image with two transforms, whose tiles of 4x4 pixels are all the same.
     static func transforms(width: Int, height: Int) -> Data {
         var bits = BitWriter()
         bits.append(0x2F, 8)
@@ -33,17 +33,17 @@ enum HostileWebP {
             bits.append(1, 1)
             bits.append(transform, 2)
             bits.append(0, 3)
-            // No cache, and five codes of one symbol.
+            // No cache, and five codes with one symbol each.
             bits.append(0, 1)
             for _ in 0..<5 { bits.append(0b0001, 4) }
         }
-        // No further transform, no cache, no tiles.
+        // No further transform, no cache and no tiles.
         bits.append(0, 1 + 1 + 1)
         for _ in 0..<5 { bits.append(0b0001, 4) }
         return WebPSamples.file([WebPSamples.chunk("VP8L", bits.bytes)])
     }
 
-    /// The rows of an image with so many groups.
+    /// Returns the height of an image that has `groupCount` groups.
     private static func height(groupCount: Int) -> Int { (groupCount + 255) / 256 * 4 }
 
     private static func stream(groupCount: Int, hasPixels: Bool) -> [UInt8] {
@@ -52,11 +52,11 @@ enum HostileWebP {
         bits.append(0x2F, 8)
         bits.append(1_023, 14)
         bits.append(tileRows * 4 - 1, 14)
-        // No alpha, version 0, no transform, no cache; codes by tiles of 4 pixels.
+        // No alpha, version 0, no transform and no cache, then codes by tiles of 4 pixels.
         bits.append(0, 1 + 3 + 1 + 1)
         bits.append(1, 1)
         bits.append(0, 3)
-        // The tiles: a number of 16 bits each, without a cache.
+        // The tiles follow as numbers of 16 bits, without a cache.
         bits.append(0, 1)
         self.appendCodes(&bits)
         for tile in 0..<tileRows * 256 {
@@ -65,11 +65,13 @@ enum HostileWebP {
             bits.append(self.reversed(group >> 8), 8)
         }
         for _ in 0..<groupCount { self.appendCodes(&bits, isFull: true) }
-        // A pixel of four codes takes four bytes.
+        // Four bytes are enough for a pixel of four codes.
         return bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
     }
 
-    /// Codes of 8 bits for green and red; for the others too, or one symbol of no bits.
+    /// Appends codes of 8 bits for green and red, and for blue and alpha too if `isFull`.
+    ///
+    /// The other channels have one symbol of no bits.
     private static func appendCodes(_ bits: inout BitWriter, isFull: Bool = false) {
         for channel in 0..<5 {
             if channel < 2 || (isFull && channel < 4) {
@@ -80,7 +82,7 @@ enum HostileWebP {
         }
     }
 
-    /// 256 lengths of 8, of which the length of the code for lengths says all.
+    /// Appends 256 code lengths of 8, for which the code for lengths alone is enough.
     private static func appendFullCode(_ bits: inout BitWriter) {
         bits.append(0, 1)
         bits.append(8, 4)

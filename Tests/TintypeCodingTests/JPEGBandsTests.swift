@@ -9,7 +9,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Bands that several lanes decode make the image that one lane makes.
+/// Checks that several lanes that decode bands produce the same image as one lane.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGBandsTests {
     private static func open(
         _ data: Data,
@@ -24,7 +24,7 @@ import TintypeTestTraits
         return DecodeOptions(sufficientSize: size)
     }
 
-    /// Decodes the bands as three lanes would that take turns; `nil` where the file has none.
+    /// Decodes the bands alternately, as three lanes would, or returns `nil` if the file has no bands.
     private static func divided(
         _ data: Data,
         divisor: Int,
@@ -58,7 +58,7 @@ import TintypeTestTraits
 
     // MARK: Images
 
-    /// The factors of the colours, and the blocks between two markers: a row of each image has 19 or 10.
+    /// Covers chroma factors and restart intervals for images whose rows have 19 or 10 units.
     @Test(arguments: [(1, 1, 19), (1, 1, 57), (1, 2, 19), (2, 1, 10), (2, 1, 5), (2, 2, 10), (2, 2, 4), (2, 2, 2)])
     func `images are the same at every size`(across: Int, down: Int, restartInterval: Int) throws {
         for hasOwnTables in [false, true] {
@@ -81,7 +81,7 @@ import TintypeTestTraits
         }
     }
 
-    /// The factors of a single component mean nothing.
+    /// The sampling factors of a single component have no effect.
     @Test(arguments: [UInt8(0x11), 0x22]) func `gray images are the same`(factors: UInt8) throws {
         var file = try JPEGEntropyTests.file(width: 151, height: 109, components: 1, restartInterval: 19)
         let frame = try #require(Data(file).firstRange(of: Data([0xFF, 0xC0])))
@@ -108,7 +108,7 @@ import TintypeTestTraits
 
     // MARK: Damage
 
-    /// Where the restart markers of a file stand.
+    /// Returns the offsets of the restart markers in a file.
     private static func markers(of file: [UInt8]) throws -> [Int] {
         let scan = try #require(Data(file).firstRange(of: Data([0xFF, 0xDA]))).upperBound
         return (scan..<file.count - 1).filter { file[$0] == 0xFF && (0xD0...0xD7).contains(file[$0 + 1]) }
@@ -125,18 +125,18 @@ import TintypeTestTraits
             return try Self.open(data).bands(options: Self.options(data, divisor: 1), pixelsPerBand: 0)
         }
         #expect(try bands { _ in } != nil)
-        // One is missing, out of order, or there is one more.
+        // A missing marker, a wrong marker, and two surplus ones.
         #expect(try bands { $0.removeSubrange(markers[2]...markers[2] + 1) } == nil)
         #expect(try bands { $0[markers[2] + 1] ^= 1 } == nil)
         #expect(try bands { $0.insert(contentsOf: [0xFF, 0xD6], at: $0.count - 2) } == nil)
         #expect(try bands { $0.insert(contentsOf: [0xFF, 0xD2], at: markers[2]) } == nil)
-        // Another marker is among them, or the last one is missing.
+        // A foreign marker among them, and a missing end marker.
         #expect(try bands { $0.insert(contentsOf: [0xFF, 0xDC, 0, 4, 0, 110], at: markers[2]) } == nil)
         #expect(try bands { $0.removeLast(2) } == nil)
-        // The header has more than segments.
+        // Bytes in the header that are not segments.
         #expect(try bands { $0.insert(contentsOf: [0xFF, 0xD8], at: 2) } == nil)
         #expect(try bands { $0.insert(contentsOf: [1, 2, 3], at: 2) } == nil)
-        // Comments and fill bytes are in order.
+        // Comments and fill bytes are valid.
         #expect(try bands { $0.insert(contentsOf: [0xFF, 0xFE, 0, 4, 1, 2], at: 2) } != nil)
         #expect(try bands { $0.insert(0xFF, at: markers[2]) } != nil)
     }
@@ -150,7 +150,7 @@ import TintypeTestTraits
         #expect(try Self.open(other).bands(options: DecodeOptions(), pixelsPerBand: 0) == nil)
     }
 
-    /// Between two markers damage is made good as far as the next one.
+    /// The decoder recovers from damage at the next restart marker.
     @Test func `damaged codes give what one lane gives`() throws {
         let file = try JPEGEntropyTests.file(across: 2, down: 2, restartInterval: 5)
         let scan = try #require(Data(file).firstRange(of: Data([0xFF, 0xDA]))).upperBound + 12
@@ -178,7 +178,7 @@ import TintypeTestTraits
 
     // MARK: Lanes
 
-    /// An image of two million pixels and a little, gray.
+    /// Returns a gray image of slightly more than two million pixels.
     private static func makeLarge() throws -> Data {
         var row = try PixelBuffer.noise(.gray8, width: 1_600, height: 1).samples
         row.replaceSubrange(0..<800, with: [UInt8](repeating: 90, count: 800))
@@ -225,7 +225,7 @@ import TintypeTestTraits
             #expect(decoded.coveredWidth == expected.coveredWidth && decoded.coveredHeight == expected.coveredHeight)
             #expect(gate.usedWeight == 0)
         }
-        // One lane decodes alone, if there are no others, or no memory for them.
+        // One lane decodes alone if there are no other lanes or there is no memory for them.
         for (lanes, capacity) in [(DecodeLanes(count: 1), 1 << 30), (lanes, 1)] {
             let gate = WeightedGate(capacity: capacity)
             let alone = try await Self.decodeTogether(decoder, options, on: lanes, gate)
@@ -285,7 +285,7 @@ import TintypeTestTraits
             given.append(band)
         }
         #expect(given.sorted() == Array(0..<count))
-        // One lane goes through all of them.
+        // A single lane decodes all bands in order.
         if laneCount == 1 { #expect(begun == 0 && given == given.sorted()) }
     }
 

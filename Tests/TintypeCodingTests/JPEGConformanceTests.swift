@@ -6,11 +6,11 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Every JPEG of the corpus against its manifest.
+/// Compares every JPEG of the corpus with its manifest.
 ///
-/// Prints a table of right, wrong and refused per folder.
+/// Prints the number of right, wrong and refused files for each folder.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGConformanceTests {
-    /// The files that come out otherwise than the manifest says, each with the reason.
+    /// The files whose result differs from the manifest, each with the reason.
     private static let exceptions: [String: String] = [
         "jpeg-progressive/peacock.progressive.scan000.jpeg":
             "one scan only: libjpeg-turbo 2.1 smooths bare blocks in another way than 3, which made the manifest"
@@ -22,7 +22,7 @@ import TintypeTestTraits
         Corpus.images(in: folder) { $0.format == "jpeg" }
     }
 
-    /// How a file came out.
+    /// The result of decoding a file.
     private enum Outcome: Equatable {
         case right
         case wrong(String)
@@ -34,21 +34,21 @@ import TintypeTestTraits
     ])
     func folder(_ folder: String) throws {
         var counts = (right: 0, wrong: 0, refused: 0)
-        for picture in Self.images(folder) {
-            let outcome = try Self.outcome(of: picture)
+        for image in Self.images(folder) {
+            let outcome = try Self.outcome(of: image)
             switch outcome {
             case .right: counts.right += 1
             case .refused: counts.refused += 1
             case .wrong: counts.wrong += 1
             }
-            let isExpected = Self.isExpected(outcome, picture)
-            let isException = Self.exceptions[picture.path] != nil
-            #expect(isExpected != isException, "\(picture.path): \(picture.expectation), \(outcome)")
+            let isExpected = Self.isExpected(outcome, image)
+            let isException = Self.exceptions[image.path] != nil
+            #expect(isExpected != isException, "\(image.path): \(image.expectation), \(outcome)")
         }
         print("conformance \(folder): \(counts.right) right, \(counts.wrong) wrong, \(counts.refused) refused")
     }
 
-    /// A fifth of the default budget is enough for each.
+    /// A fifth of the default budget is enough for each file.
     @Test func `fuzz files are bounded`() throws {
         let limits = DecodingLimits(maximumPixels: 16_000_000, maximumWork: 200_000_000)
         for picture in Self.images("jpeg-fuzz") {
@@ -80,7 +80,7 @@ import TintypeTestTraits
         do {
             let decoder = try ImageDecoder(data, registry: self.registry)
             if let difference = self.difference(decoder.header, picture) { return .wrong(difference) }
-            // The references know no colour management.
+            // The references were made without colour management.
             let options = DecodeOptions(allowsTruncated: false, color: .ignore)
             let decoded = try decoder.decodeStored(options: options)
             if picture.expectation == "error" { return .wrong("decoded") }

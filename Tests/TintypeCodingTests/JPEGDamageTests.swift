@@ -8,9 +8,9 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// A damaged JPEG gets one verdict, whichever way it is read.
+/// Checks that every way to read a damaged JPEG reports the same damage.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGDamageTests {
-    /// An error, or an image with the damage that was found.
+    /// The error, or the damage of the decoded image.
     private enum Verdict: Equatable {
         case refused(CodingError.Code)
         case accepted(ImageDamage)
@@ -22,12 +22,12 @@ import TintypeTestTraits
         do {
             return try read().map { .accepted($0) }
         } catch let error as CodingError {
-            // The file may be intact: its coefficients have no lossless form.
+            // The file may be intact even if its coefficients cannot be changed without loss.
             return error.code == .notLossless ? nil : .refused(error.code)
         }
     }
 
-    /// The verdicts of all ways to read a file in a strict way, by their names.
+    /// Returns the verdicts of all ways to read a file strictly, with the name of each way.
     private static func verdicts(of data: Data) throws -> [(way: String, verdict: Verdict)] {
         var verdicts: [(way: String, verdict: Verdict)] = []
         func add(_ way: String, _ read: () throws -> ImageDamage?) throws {
@@ -79,10 +79,10 @@ import TintypeTestTraits
         )
     }
 
-    /// The verdicts of a file in text, if they differ.
+    /// Describes the verdicts of a file if they differ.
     ///
-    /// Two differences do not count: libjpeg's fast loop takes invalid codes for zeros without a warning, and a decode to an
-    /// eighth does not read scans that it can do without.
+    /// Ignores two differences. libjpeg's fast loop reads invalid codes as zeros without a warning. A decode to an
+    /// eighth of the size does not read the scans that it does not need.
     private static func disagreement(_ data: Data) throws -> String? {
         let verdicts = try self.verdicts(of: data)
         guard case .accepted(var damage) = verdicts.first?.verdict else {
@@ -102,7 +102,7 @@ import TintypeTestTraits
         var damagedCount = 0
         for image in Corpus.images where image.format == "jpeg" {
             let data = try image.data
-            // The limits are checked against the header before.
+            // Check the header against the limits first.
             let decoder = try? ImageDecoder(data, registry: SampleFiles.registry, limits: Self.limits)
             guard data.count < 100_000, decoder != nil else { continue }
             #expect(try Self.disagreement(data) == nil, "\(image.path)")
@@ -124,8 +124,10 @@ import TintypeTestTraits
         },
     ]
 
-    /// A file with one kind of damage: cut near the end, cut, a flipped bit, a foreign marker, lost bytes, foreign bytes in
-    /// place of the end.
+    /// Returns a file with one kind of damage.
+    ///
+    /// The kinds are: cut near the end, cut, a flipped bit, a foreign marker, lost bytes, foreign bytes instead of the
+    /// end.
     private static func damaged(
         _ original: Data,
         kind: Int,
@@ -158,7 +160,7 @@ import TintypeTestTraits
             let data = Self.damaged(original, kind: round % 6, scan: scan, by: &generator)
             #expect(try Self.disagreement(data) == nil, "\(round)")
             switch try #require(try Self.verdicts(of: data).first).verdict {
-            // Without a marker behind the scan the end is missing, also if no data are.
+            // A file without a marker after the scan counts as truncated, even if all data is present.
             case .refused(let code):
                 refusedCount += 1
                 #expect(code == .truncated || round % 6 > 1)
@@ -170,7 +172,9 @@ import TintypeTestTraits
         #expect(refusedCount >= 20 && damagedCount >= 3)
     }
 
-    /// A marker within the scan: the rest of it is lost, and the file has no end marker either.
+    /// Returns a file whose scan is interrupted by a marker.
+    ///
+    /// The rest of the scan is lost, and the end marker is missing too.
     private static func interrupted() throws -> Data {
         var data = Data(try JPEGEntropyTests.file(across: 2, down: 2))
         data.removeLast(2)
@@ -184,7 +188,7 @@ import TintypeTestTraits
         #expect(try Self.verdicts(of: data).allSatisfy { $0.verdict == .accepted(.missingData) })
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
         #expect(try decoder.decode().damage == .missingData)
-        // Only markers change: the decode judges a file without an end marker.
+        // If only markers change, the transform decodes the file to judge the missing end marker.
         #expect(try JPEGTransform(metadata: .none).apply(to: data).damage == .missingData)
         #expect(try decoder.decode().description.contains("damaged (missing data)"))
     }
@@ -208,7 +212,7 @@ import TintypeTestTraits
         var rows = [UInt8](repeating: 0, count: intact.layout.byteCount)
         try rows.withUnsafeMutableBytes { try intact.decode(into: $0, isFirst: true, until: { false }) }
         #expect(intact.damage == [])
-        // Half of an interval is lost between its markers.
+        // Remove half of the data between two restart markers.
         let marker = try #require(data.firstRange(of: Data([0xFF, 0xD3]))).upperBound
         let next = try #require(data[marker...].firstRange(of: Data([0xFF, 0xD4]))).lowerBound
         data.removeSubrange((marker + next) / 2..<next)

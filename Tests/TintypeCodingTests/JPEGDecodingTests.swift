@@ -7,7 +7,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// How JPEGs are read: rows, sizes, damage and hostile files.
+/// Rows, sizes, damage and hostile files when JPEGs are decoded.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGDecodingTests {
     private let coder = JPEGCoder()
 
@@ -50,7 +50,7 @@ import TintypeTestTraits
         #expect(mean <= 2)
     }
 
-    /// What is for red, green and blue, or for gray, says nothing of inks, nor of what they are mixed to.
+    /// A profile for RGB or gray does not apply to CMYK, nor to the RGB that CMYK is converted to.
     @Test(arguments: [false, true]) func `inks leave a profile of other colours alone`(isGray: Bool) throws {
         let plain = SlowFiles.flatJPEG(40, 30, componentCount: 4)
         let segment = SlowFiles.profileSegment(ICCSample.profile(isGray: isGray))
@@ -64,7 +64,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Pillow and libvips take samples for light, with an Adobe marker or without.
+    /// Pillow and libvips treat CMYK samples as amounts of light, with or without an Adobe marker.
     @Test(arguments: ["jpg-cmyk-1.jpg", "jpg-cmyk-2.jpg", "cmyk_t0.jpg", "cmyk-icc.jpg"])
     func `inks need no adobe marker`(name: String) throws {
         let data = try self.data("jpeg-cmyk/\(name)")
@@ -119,7 +119,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A scan costs time by the image's size, not by its bytes.
+    /// The time of a scan depends on the image's size and not on the scan's bytes.
     @Test func `endless scans are refused`() throws {
         let data = try self.data("jpeg-progressive/3.jpg")
         let scan = try #require(data.range(ofScan: 1))
@@ -137,7 +137,7 @@ import TintypeTestTraits
     @Test func `damage behind a scan keeps the scan`() throws {
         let data = try self.data("jpeg-progressive/3.jpg")
         let second = try #require(data.range(ofScan: 1)).lowerBound
-        // A Huffman table that has no valid code.
+        // A Huffman table without a valid code.
         let damaged = data.prefix(second) + Data([0xFF, 0xC4, 0, 19, 0] + [UInt8](repeating: 255, count: 16))
         #expect(throws: CodingError.self) { try self.decode(damaged) }
         let image = try self.decode(damaged, DecodeOptions(allowsTruncated: true)).image
@@ -185,7 +185,7 @@ import TintypeTestTraits
     }
 }
 
-/// One CMYK line of the corpus' icc.tsv.
+/// A CMYK line of the corpus' icc.tsv.
 struct CMYKReference: Sendable, CustomTestStringConvertible {
     let path: String
     let mean: [Double]
@@ -206,7 +206,7 @@ struct CMYKReference: Sendable, CustomTestStringConvertible {
 }
 
 extension Data {
-    /// The segments with a marker, from the start of the file on.
+    /// Returns the segments with a marker, in file order.
     fileprivate func segments(marker: UInt8) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         var offset = self.startIndex + 2
@@ -218,7 +218,7 @@ extension Data {
         return ranges
     }
 
-    /// The tables and the header of a scan, counted from 0.
+    /// Returns the range of the tables and the header of a scan, counting scans from 0.
     fileprivate func range(ofScan index: Int) -> Range<Int>? {
         var start = self.startIndex
         for number in 0... {

@@ -6,11 +6,11 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// JPEGs that are written here.
+/// Encodes JPEGs and decodes them again.
 @Suite(.computing) struct JPEGEncodingTests {
     private let coder = JPEGCoder()
 
-    /// An image with slopes and edges in all channels.
+    /// Returns an image with gradients and edges in all channels.
     private func image(_ format: PixelFormat = .rgb8, width: Int = 203, height: Int = 117) throws -> Image {
         let layout = try PixelLayout(format: format, width: width, height: height)
         let plane = layout.planes[0]
@@ -41,7 +41,7 @@ import TintypeTestTraits
         try self.coder.open(data).decode(options: DecodeOptions()).image
     }
 
-    /// The mean difference of all samples, as a share of 255.
+    /// Returns the largest difference between the mean values of corresponding cells.
     private func difference(_ first: Image, _ second: Image) -> Double {
         let left = PixelMeasure.means(first.pixels).cells
         let right = PixelMeasure.means(second.pixels).cells
@@ -77,7 +77,7 @@ import TintypeTestTraits
     @Test func `alpha is laid over the background`() throws {
         let background = Color(red: 10, green: 120, blue: 250)
         let data = try self.encode(try self.image(.rgba8), EncodeOptions(quality: 100, background: background))
-        // The first column is transparent.
+        // The pixels of the first column are transparent.
         let decoded = try self.decode(data)
         let first = decoded.pixels.withUnsafeBytes { Array($0.prefix(3)) }
         for (sample, wanted) in zip(first, [10, 120, 250]) { #expect(abs(Int(sample) - wanted) < 12) }
@@ -152,7 +152,7 @@ import TintypeTestTraits
 extension Data {
     fileprivate func contains(marker: UInt8) -> Bool { self.firstRange(of: Data([0xFF, marker])) != nil }
 
-    /// The content of the frame header.
+    /// Returns the content of the frame header.
     fileprivate func frameHeader(marker: UInt8) -> [UInt8]? {
         self.firstRange(of: Data([0xFF, marker, 0, 17])).map { Array(self[$0.upperBound...].prefix(15)) }
     }

@@ -11,11 +11,11 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// The entropy decoder of our own gives what the library's gives, and is left out where it might not.
+/// Checks that our entropy decoder gives the same results as the library, and is not used if it might not.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGEntropyTests {
     // MARK: The decoder
 
-    /// What a decode gave.
+    /// The result of a decode.
     private struct Outcome: Equatable {
         var samples: [UInt8] = []
         var hasFailed = false
@@ -45,7 +45,7 @@ import TintypeTestTraits
         )
     }
 
-    /// An image of noise and soft parts, or of `samples`.
+    /// Returns a file with `samples`, or with an image that has noisy and smooth parts.
     static func file(
         width: Int = 150,
         height: Int = 110,
@@ -117,7 +117,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Every way that there is: sizes, interpolation, lines and columns that are left out.
+    /// Covers all sizes, interpolation, and skipped lines and columns.
     @Test(.enabled(if: Corpus.isRead)) func `files of the corpus are the same, and are warned of`() throws {
         var ownCount = 0
         for image in Corpus.images where image.format == "jpeg" {
@@ -148,9 +148,9 @@ import TintypeTestTraits
         #expect(ownCount > 300)
     }
 
-    /// Damage in the scan: markers, lost and foreign bytes.
+    /// Damages the scan with markers, lost bytes and foreign bytes.
     ///
-    /// The library itself leaves what it had read of a unit (MCU) that a marker interrupts, so that one may differ.
+    /// If a marker interrupts a unit (MCU), the library keeps the part that it has read, so this unit may differ.
     @Test func `damaged files differ in one unit at most`() throws {
         let files = [
             try Self.file(across: 2, down: 2, restartInterval: 4), try Self.file(quality: 95, across: 2),
@@ -176,10 +176,10 @@ import TintypeTestTraits
             #expect(outcome.hasFailed == expected.hasFailed)
             #expect(outcome.samples.count == expected.samples.count)
             let differing = zip(outcome.samples, expected.samples).count { $0 != $1 }
-            // Of 16 by 16 pixels, and as far as colour is interpolated.
+            // A unit has 16 by 16 pixels, and interpolation of colour affects a few more.
             #expect(differing <= 20 * 20 * 3 * eighths * eighths / 64)
             if differing > 0 { differingCount += 1 }
-            // That a few bytes were left over the library may not see; that some are missing it does.
+            // The library may overlook surplus bytes, but it always reports missing ones.
             #expect(outcome.warningCount > 0 || expected.warningCount == 0)
         }
         #expect(differingCount < 5)
@@ -187,7 +187,7 @@ import TintypeTestTraits
 
     // MARK: The coder
 
-    /// Whether the decoder was used, and the samples or the code of the error.
+    /// Reports whether our entropy decoder was used, and returns the samples or the error code.
     private static func read(
         _ file: Data,
         divisor: Int = 8,
@@ -226,7 +226,7 @@ import TintypeTestTraits
             #expect(try !Self.read(small, divisor: divisor, .all).usedOwn)
             #expect(try Self.read(small, divisor: divisor, .entropyDecodingOfSmallFiles).usedOwn)
         }
-        // The bytes of the scan count, not those in front of it.
+        // Only the bytes of the scan count, not the bytes before it.
         var padded = small
         padded.insert(contentsOf: Data([0xFF, 0xFE, 0xFF, 0xFF]) + Data(count: 0xFFFD), at: 2)
         #expect(try !Self.read(padded, .all).usedOwn)
@@ -267,7 +267,7 @@ import TintypeTestTraits
         #expect(!usedOwn && samples == expected.samples)
     }
 
-    /// Where the end is missing, the library notices it at a byte of its own: it is left to it.
+    /// Our decoder leaves files without an end to the library, which notices the missing end at a byte of its own.
     @Test(arguments: [false, true]) func `files that are cut end as without it`(allowsTruncated: Bool) throws {
         let file = Data(try Self.file(width: 90, height: 60, across: 2, down: 2, restartInterval: 4))
         let start = try #require(file.firstRange(of: Data([0xFF, 0xDA]))).upperBound + 12
@@ -280,7 +280,7 @@ import TintypeTestTraits
             #expect(outcome.samples == expected.samples, "\(end)")
             #expect(outcome.failure == expected.failure, "\(end)")
             if outcome.usedOwn { ownCount += 1 }
-            // Another image behind it is as good as an end.
+            // The start of another image ends the scan as well as an end marker.
             let joined = cut + file
             let whole = try Self.read(joined, divisor: 1, allowsTruncated: allowsTruncated, [])
             let outcomeOfJoined = try Self.read(joined, divisor: 1, .entropyDecodingOfSmallFiles)

@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// JPEGs that arrive piece by piece.
+/// JPEGs that arrive in pieces.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGIncrementalTests {
     private let coder = JPEGCoder()
 
@@ -42,21 +42,21 @@ import TintypeTestTraits
         "jpeg/jpeg_ff00_header.jpg", "jpeg-cmyk/jpg-cmyk-2.jpg",
     ])
     func `single bytes give the same pixels as the whole`(path: String) throws {
-        let picture = try #require(Corpus.images.first { $0.path == path })
-        try self.`pieces give the same pixels as the whole`(picture, size: 1)
+        let image = try #require(Corpus.images.first { $0.path == path })
+        try self.`pieces give the same pixels as the whole`(image, size: 1)
     }
 
     @Test(arguments: ProgressivePrefix.all) func `a preview shows each scan`(_ prefix: ProgressivePrefix) throws {
         let data = try prefix.data
         let decoder = try self.decoder(DecodeOptions(color: .ignore))
-        // The marker behind the scan tells that it is over.
+        // The decoder knows that a scan is complete when it sees the next marker.
         try decoder.append(data.prefix(prefix.byteCount + 2))
         let preview = try decoder.preview()
         let image: Image
         if let preview {
             image = preview
         } else {
-            // A file without an end: nothing tells that its last scan is over.
+            // The file has no end marker, so the decoder cannot know that the last scan is complete.
             try #require(prefix.byteCount + 2 > data.count)
             image = try self.lenientImage(data)
         }
@@ -104,17 +104,18 @@ import TintypeTestTraits
     }
 
     @Test func `limits are checked before pixels exist`() throws {
-        let picture = try #require(Corpus.images.first { $0.path == "bombs/max_size.jpg" })
+        let image = try #require(Corpus.images.first { $0.path == "bombs/max_size.jpg" })
         let decoder = try self.decoder()
-        let error = #expect(throws: CodingError.self) { try decoder.append(try picture.data) }
+        let error = #expect(throws: CodingError.self) { try decoder.append(try image.data) }
         #expect(error?.code == .sideTooLong)
     }
 }
 
-/// One line of the corpus' progressive.tsv: a progressive image after one of its scans.
+/// A progressive image after one of its scans, from a line of the corpus' progressive.tsv.
 struct ProgressivePrefix: Sendable, CustomStringConvertible {
-    /// Where libjpeg-turbo 2.1 smooths blocks in another way than 3, which made the table: `djpeg` 2.1.5
-    /// on the same bytes gives exactly our pixels.
+    /// The scans that libjpeg-turbo 2.1 smooths differently from version 3, which made the table.
+    ///
+    /// `djpeg` 2.1.5 gives exactly our pixels for the same bytes.
     static let exceptions: Set<String> = [
         "jpeg-progressive/jpg-progressive.jpg scan 0", "jpeg-progressive/jpg-progressive.jpg scan 1",
         "jpeg-progressive/jpg-progressive.jpg scan 2", "jpeg-progressive/peacock.progressive.jpeg scan 0",
@@ -162,7 +163,7 @@ struct ProgressivePrefix: Sendable, CustomStringConvertible {
 }
 
 extension PixelBuffer {
-    /// The samples from a row on.
+    /// Returns the samples from a row on.
     fileprivate func rows(from row: Int) -> [UInt8] {
         self.withUnsafeBytes { Array($0[(row * self.layout.planes[0].bytesPerRow)...].prefix(self.width * 3)) }
     }

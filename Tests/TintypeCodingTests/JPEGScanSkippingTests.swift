@@ -7,15 +7,15 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Scans that a decode to an eighth of the size does without: passed over, and never missed.
+/// Checks that a decode to an eighth of the size skips the scans that it does not need, with the same result.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGScanSkippingTests {
-    /// How a decode ended: the samples, or the code of the error.
+    /// The result of a decode: the samples, or the error code.
     private struct Outcome: Equatable {
         var samples: [UInt8] = []
         var failure: CodingError.Code?
     }
 
-    /// Decodes to a `divisor`-th, and says what work that was.
+    /// Decodes to a `divisor`-th of the size, and counts the work.
     private static func decode(
         _ data: Data,
         divisor: Int = 8,
@@ -66,7 +66,7 @@ import TintypeTestTraits
         let (skipped, work) = Self.decode(data, .scans)
         #expect(whole.failure == nil)
         #expect(skipped == whole)
-        // Of the file, most of the bytes are left out: AC coefficients of the luma.
+        // Most of the file's bytes are skipped, because they are AC coefficients of the luma.
         #expect(work < allWork - data.count / 2 * DecodeWork.unitsPerByte)
     }
 
@@ -91,7 +91,7 @@ import TintypeTestTraits
         #expect(skippedCount >= 20)
     }
 
-    /// The smoothing of what is not known yet looks at all scans.
+    /// Smoothing of missing coefficients depends on all scans.
     @Test(arguments: [EncodeOptions.ChromaSubsampling.none, .quarter], [false, true])
     func `a file cut between its scans needs all of them`(
         subsampling: EncodeOptions.ChromaSubsampling,
@@ -138,7 +138,7 @@ import TintypeTestTraits
         let enough = DecodingLimits(maximumWork: Self.decode(data, .scans).work)
         #expect(Self.decode(data, limits: enough, .scans).outcome.failure == nil)
         #expect(Self.decode(data, limits: enough, []).outcome.failure == .tooMuchWork)
-        // A scan that refines nothing, again and again.
+        // A scan that refines nothing is repeated 600 times.
         let scan = try #require(data.firstRange(of: Data([0xFF, 0xDA])))
         var flood = data.prefix(scan.lowerBound)
         for _ in 0..<600 { flood += Data([0xFF, 0xDA, 0, 8, 1, 1, 0, 1, 63, 0]) }

@@ -7,7 +7,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// JPEGs that are cut, changed or of kinds that can't be changed: typed errors at most.
+/// JPEGs that are truncated, damaged or not supported lead to typed errors at most.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformDamageTests {
     private static let transforms = [
         JPEGTransform(metadata: .none), JPEGTransform(turn: .rotate90, coding: .standardTables),
@@ -22,7 +22,7 @@ import TintypeTestTraits
         JPEGTransform(turn: .transverse, allowsTruncated: true),
     ]
 
-    /// What comes out of it is a JPEG of the size that is said.
+    /// Applies each transform, and checks that a result is a JPEG of the reported size.
     private static func check(_ data: Data, _ limits: DecodingLimits = DecodingLimits(maximumPixels: 20_000)) throws {
         for transform in self.transforms {
             do {
@@ -70,7 +70,7 @@ import TintypeTestTraits
                 let result = try transform.apply(to: data.prefix(end))
                 #expect(result.data.suffix(2) == Data([0xFF, 0xD9]))
                 let same = try #require(JPEGCoefficients(result.data))
-                // libjpeg reads no file that is cut in a table.
+                // libjpeg does not read a file that is cut within a table.
                 if let source = JPEGCoefficients(data.prefix(end)) { #expect(same.difference(from: source) == nil) }
             }
         }
@@ -82,7 +82,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Fields of the frame header: its process, its precision, its sides, the number of components.
+    /// Changes fields of the frame header: the process, the precision, a side, the number of components.
     @Test(arguments: [
         (1, UInt8(0xC3), CodingError.Code.unsupportedFeature), (1, 0xC5, .unsupportedFeature),
         (4, 12, .unsupportedFeature), (5, 0xFF, .tooManyPixels), (9, 2, .unsupportedFeature),
@@ -103,8 +103,9 @@ import TintypeTestTraits
         JPEGTransformTests.expect(.corrupt) { try JPEGTransform(turn: .rotate90).apply(to: Data("text".utf8)) }
     }
 
-    /// Twelve bits a coefficient, which the tables of the standard have no code for: in files of several scans they come
-    /// without a warning.
+    /// The coefficients have twelve bits, and the standard's tables have no code for them.
+    ///
+    /// libjpeg reads them without a warning from files of several scans.
     @Test func `coefficients out of range are no silent damage`() throws {
         let data = SlowFiles.wideCoefficients()
         let source = try #require(JPEGCoefficients(data))
@@ -147,17 +148,17 @@ import TintypeTestTraits
 }
 
 extension SlowFiles {
-    /// A gray image of two blocks whose first coefficient is large, and one other larger than a baseline image can have.
+    /// Returns a gray image of two blocks, with coefficients that are larger than a baseline image can have.
     static func wideCoefficients() -> Data {
         var data = self.flatJPEG(16, 8)
-        // Codes of one bit: of the first coefficient 0, of others a run of none with 12 bits (0x0C).
+        // Codes of one bit: for the first coefficient 0, for the others 12 bits without a run of zeros (0x0C).
         guard let table = data.firstRange(of: Data([0xFF, 0xC4, 0, 20, 0x10])),
             let scan = data.firstRange(of: Data([0xFF, 0xDA]))
         else { return data }
         data[table.lowerBound + 4 + 17] = 0x0C
         let end = scan.lowerBound + 2 + 8
         data.removeSubrange(end...)
-        // For each block: difference 0, then 63 times a code and twelve ones.
+        // For each block, a difference of 0, then 63 times a code and twelve ones.
         var bits: [UInt8] = []
         for _ in 0..<2 {
             bits.append(0)

@@ -9,9 +9,8 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Turns, crops and codings of JPEGs, by their coefficients.
+/// Lossless turns, crops and codings of JPEGs.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformTests {
-    /// A kind of JPEG.
     struct Kind: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var format = PixelFormat.rgb8
@@ -93,7 +92,7 @@ import TintypeTestTraits
         Self.expect(.notLossless) { try perfect.apply(to: data) }
     }
 
-    /// What the library's own program and interface do is the reference for ours.
+    /// The library's own transforms are the reference for ours.
     @Test(arguments: Self.kinds, JPEGTransform.Turn.allCases)
     func `TurboJPEG and code of our own write the same bytes`(_ kind: Kind, _ turn: JPEGTransform.Turn) throws {
         let data = try kind.data(width: 85, height: 70)
@@ -108,7 +107,7 @@ import TintypeTestTraits
         }
     }
 
-    /// What TurboJPEG makes of an image, and what code of our own does.
+    /// Returns the file that TurboJPEG writes, and the file that our own code writes.
     private static func both(_ transform: JPEGTransform, _ data: Data) throws -> (turbo: Data?, own: Data) {
         let header = try JPEGHeader(data, work: DecodeWork(DecodingLimits()))
         return try data.withUnsafeBytes { source in
@@ -138,7 +137,7 @@ import TintypeTestTraits
         let pixels = try SampleFiles.decode(JPEGTransform(turn: turn).apply(to: data).data).pixels
         #expect((pixels.width, pixels.height) == (expected.width, expected.height))
         let worst = zip(Self.samples(pixels), Self.samples(expected)).map { abs(Int($0) - Int($1)) }.max() ?? 0
-        // Inverse transforms round rows and columns in their order.
+        // The order in which rows and columns are rounded depends on the turn.
         #expect(worst <= 2)
     }
 
@@ -166,7 +165,7 @@ import TintypeTestTraits
         let turned = try #require(JPEGCoefficients(result.data))
         let turn = try #require(turns[orientation])
         #expect(turned.difference(from: try #require(JPEGCoefficients(data)), turned: turn) == nil)
-        // Upright images have nothing to be done.
+        // An upright image needs no change.
         #expect(try JPEGTransform(turnsUpright: true).apply(to: result.data).data == result.data)
     }
 
@@ -244,7 +243,7 @@ import TintypeTestTraits
                 let result = try JPEGTransform(turn: turn, isGray: true, coding: coding).apply(to: data)
                 let gray = try #require(JPEGCoefficients(result.data))
                 #expect(gray.difference(from: source, turned: turn, isGray: true) == nil)
-                // One component has blocks of 8 pixels, whatever colour had.
+                // An image of one component has blocks of 8 pixels, whatever the subsampling of the source.
                 #expect(result.trimmedColumns == (turn == .none ? 0 : 5))
                 #expect(try SampleFiles.decode(result.data).pixels.format == .gray8)
             }
@@ -297,7 +296,7 @@ import TintypeTestTraits
         for coding in JPEGTransform.Coding.allCases {
             expect(.tooMuchWork, DecodingLimits(maximumWork: data.count), coding: coding)
         }
-        // Tables of its own make it smaller: back with those of the standard it has too many bytes.
+        // The progressive file is smaller, so coding it with the standard tables exceeds the limit.
         let small = try JPEGTransform(coding: .progressive).apply(to: data).data
         let limits = DecodingLimits(maximumEncodedBytes: small.count)
         Self.expect(.tooManyBytes) {

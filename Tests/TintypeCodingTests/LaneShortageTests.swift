@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Lanes whose threads the system refuses.
+/// Lanes for which the system refuses to start threads.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LaneShortageTests {
     @Test(arguments: [(ThreadError.Code.tooManyThreads, "tooManyThreads"), (.outOfMemory, "outOfMemory")])
     func `work without any thread fails with a typed error, and later work tries again`(

@@ -61,12 +61,12 @@ import TintypeTestTraits
     @Test func `sides whose product overflows are refused`() {
         let limits = DecodingLimits(maximumPixels: .max, maximumSide: .max)
         let side = Int(Int32.max)
-        // The product fits, but no layout does: an error all the same.
+        // The product fits in an integer, but no layout is that large.
         let data = PNGFile(declaring: side, side).data
         #expect(throws: (any Error).self) { try SampleFiles.decode(data, DecodeOptions(limits: limits)) }
     }
 
-    /// In a process of its own, whose memory no other test uses.
+    /// Runs in a process of its own, whose memory no other test uses.
     @Test func `a declared size costs no memory`() async {
         await #expect(processExitsWith: .success) {
             let files = [try SampleFiles.jpeg(declaring: 65_535, 65_535), PNGFile(declaring: 65_535, 65_535).data]
@@ -89,7 +89,7 @@ import TintypeTestTraits
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
             let bytes = 100 * 80 * pixelFormat.channelCount
             #expect(decoder.byteCount(options: DecodeOptions()) >= bytes)
-            // The libraries have tables of their own, however small the image is.
+            // The libraries' tables have a fixed size, however small the image is.
             #expect(decoder.byteCount(options: DecodeOptions()) <= bytes * 3 + 128 << 10)
         }
     }

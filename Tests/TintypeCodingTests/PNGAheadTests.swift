@@ -8,15 +8,15 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Rows that another lane inflates are those that one lane makes.
+/// Checks that rows are the same whether another lane inflates them or not.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct PNGAheadTests {
-    /// What came of a file.
+    /// The result of reading a file.
     private struct Outcome: Equatable, Sendable {
         var rows: [UInt8] = []
         var failure: CodingError.Code?
     }
 
-    /// Reads all rows, or the first few; with `ahead` as the lane that makes pixels.
+    /// Reads all rows, or the first `rowCount`, and uses `ahead` as the lane that makes pixels would.
     private static func read(_ data: Data, rowCount: Int = .max, _ ahead: PNGAhead?) throws -> Outcome {
         var outcome = Outcome()
         let limits = DecodingLimits()
@@ -43,7 +43,7 @@ import TintypeTestTraits
         return outcome
     }
 
-    /// Reads with the help of another lane.
+    /// Reads rows while another lane helps.
     private static func readTogether(
         _ data: Data,
         rowCount: Int = .max,
@@ -65,7 +65,7 @@ import TintypeTestTraits
         return PNGAhead(lineByteCount: layout.byteCount(ofLine: layout.width) + 1)
     }
 
-    /// Some strips, the last of which is not full.
+    /// Returns a file of several strips, whose last strip is not full.
     private static func file(
         _ format: PixelFormat,
         width: Int = 257,
@@ -85,7 +85,7 @@ import TintypeTestTraits
         #expect(try Self.read(data, Self.ahead(for: data)) == expected)
         let lanes = DecodeLanes(count: 2)
         for _ in 0..<5 { #expect(try await Self.readTogether(data, on: lanes) == expected) }
-        // The lane that helps leaves at once, or somewhere on the way.
+        // The helping lane leaves at once, or on the way.
         for count in [0, 1, 2, 5] {
             let looks = Locked(0)
             let outcome = try await Self.readTogether(data, on: lanes) { @Sendable in
@@ -98,7 +98,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A scanline that is longer than a strip is one.
+    /// A strip has at least one scanline, even if the scanline is longer than a strip.
     @Test func `long rows are the same`() async throws {
         let data = try Self.file(.rgba8, width: 33_000, height: 3)
         let expected = try Self.read(data, nil)
@@ -106,7 +106,7 @@ import TintypeTestTraits
         #expect(try await Self.readTogether(data, on: DecodeLanes(count: 2)) == expected)
     }
 
-    /// Of the row that is damaged, the strip has a part.
+    /// The strip ends within the damaged row.
     @Test func `a break within a long row is told as without help`() throws {
         var png = PNGFile(try Self.file(.rgba8, width: 33_000, height: 3, quietColumns: 32_900))
         let index = try #require(png.chunks.firstIndex { $0.type == "IDAT" })
@@ -123,7 +123,7 @@ import TintypeTestTraits
         #expect(failures.contains(.corrupt))
     }
 
-    /// Cut, changed, changed under the right checksum, and with a stream that ends too early, in one chunk or several.
+    /// Files that are cut, changed, changed with a correct checksum, or whose stream ends too early.
     @Test(arguments: 0..<4) func `damaged files end as without it`(kind: Int) async throws {
         let file = try Self.file(.gray8, width: 400, height: 1_000, quietColumns: 380)
         let lanes = DecodeLanes(count: 2)
@@ -154,7 +154,7 @@ import TintypeTestTraits
             let outcomes = [try Self.read(data, Self.ahead(for: data)), try await Self.readTogether(data, on: lanes)]
             for outcome in outcomes {
                 #expect(outcome.failure == expected.failure)
-                // An image of this size is inflated whole, without help, before its first row is given.
+                // An image of this size is inflated as a whole without help, so the decode fails before its first row.
                 #expect(outcome.rows == expected.rows || expected.failure != nil && expected.rows.isEmpty)
             }
             #expect(outcomes[0] == outcomes[1])

@@ -7,7 +7,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Every PNG of the corpus against what its manifest says.
+/// Compares every PNG of the corpus with its manifest.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct PNGConformanceTests {
     @Test(
         arguments: [
@@ -27,7 +27,7 @@ import TintypeTestTraits
         print("PNG \(folder): \(counts.right) right, \(counts.refused) refused")
     }
 
-    /// The same from all three ways to decode: whole, row by row, and in pieces.
+    /// The three ways to decode are: the whole file, row by row, and in pieces.
     @Test(
         arguments: [
             "pngsuite", "png", "png-corrupt", "png-fuzz", "png-orientation", "icc", "apng", "apng-corrupt", "bombs",
@@ -50,7 +50,7 @@ import TintypeTestTraits
         }
     }
 
-    /// libspng is written by others: what it takes for an image, we take for the same.
+    /// The pixels agree with libspng, an independent decoder, for every file that libspng decodes.
     @Test(arguments: ["pngsuite", "png", "png-orientation", "icc", "apng", "png-corrupt"])
     func `libspng agrees`(folder: String) throws {
         for image in PNGCorpus.images(folder) where image.expectation == "ok" {

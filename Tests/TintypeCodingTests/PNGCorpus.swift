@@ -5,11 +5,11 @@ import TintypeCodingSamples
 import TintypeConformanceSupport
 import TintypeImage
 
-/// The PNGs of the corpus, and how they came out.
+/// The PNGs of the corpus and their expected results.
 enum PNGCorpus {
     enum Outcome {
         case right
-        /// An error, where one is right.
+        /// The decoder threw an error, as expected.
         case refused
         case wrong(String)
     }
@@ -21,7 +21,7 @@ enum PNGCorpus {
         let isExact: Bool
     }
 
-    /// The files that do not come out as the manifest says, each with the reason.
+    /// The files whose result differs from the manifest, each with the reason.
     static let exceptions: [String: String] = [
         "png-corrupt/1ebd73c1d3fbc89782f29507364128fc.png":
             "its profile ends after 32,000 of 557,168 bytes, and is left out; the pixels are right"
@@ -51,7 +51,7 @@ enum PNGCorpus {
             switch picture.expectation {
             case "ok": return .wrong(error.description)
             case "limit":
-                // Some declare more than the specification allows.
+                // Some of these files declare a size that the specification does not allow.
                 let isLimit = [.tooManyPixels, .sideTooLong, .tooManyBytes, .corrupt].contains(error.code)
                 return isLimit ? .refused : .wrong(error.description)
             default: return .refused
@@ -59,9 +59,10 @@ enum PNGCorpus {
         }
     }
 
-    /// What the manifest describes: the image that decoders without animations show.
+    /// Returns the image that a decoder without animations shows, which the manifest describes.
     ///
-    /// Where it is no frame, the chunks of the animation are taken away; the frames have a table of their own.
+    /// Removes the chunks of the animation if this image is not one of the frames. The frames have a table of their
+    /// own.
     private static func defaultImage(of data: Data, _ decoder: ImageDecoder) throws -> Image {
         let chunks = self.chunkTypes(of: data)
         guard let control = chunks.firstIndex(of: "fcTL"), let pixels = chunks.firstIndex(of: "IDAT"), control > pixels,
@@ -70,7 +71,7 @@ enum PNGCorpus {
         return try ImageDecoder(PNGReference.still(data), registry: SampleFiles.registry).decodeStored().image
     }
 
-    /// The frames of all animations, by file.
+    /// Returns the frames of all animations with the path of their file.
     static func frames() throws -> [(path: String, frames: [Frame])] {
         var result: [(path: String, frames: [Frame])] = []
         for columns in Corpus.table("frames.tsv") where columns.count >= 5 && columns[0].hasPrefix("apng/") {

@@ -14,7 +14,7 @@ import TintypeTestTraits
     private static func decode(_ data: Data) throws -> PixelBuffer {
         let reference = try #require(PNGReference.samples(of: PNGReference.still(data)))
         let pixels = try SampleFiles.decode(data).pixels
-        // What we write, others read as we do.
+        // libspng must read our file as we do.
         #expect(PNGReference.expanded(pixels) == reference)
         return pixels
     }
@@ -52,7 +52,7 @@ import TintypeTestTraits
         #expect(decoded.samples == pixels.samples)
     }
 
-    /// A palette would hide that there may be transparency.
+    /// A palette would hide that the format has alpha.
     @Test func `opaque pixels with alpha keep their format`() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 40) { column, _, channel in
             channel == 3 ? 255 : UInt8(column)
@@ -69,7 +69,7 @@ import TintypeTestTraits
         #expect(try Self.decode(data).samples == pixels.samples)
     }
 
-    /// Strips end within lines and lines within strips; some lines are longer than deflate's window.
+    /// Some strips end within lines and some lines within strips, and some lines are longer than deflate's window.
     @Test(
         arguments: [(7, 9_000), (300, 400), (12_000, 9), (30_001, 4), (32_768, 3)] as [(width: Int, height: Int)],
         [1, 2, 3, 6, 9]
@@ -78,7 +78,7 @@ import TintypeTestTraits
         var generator = SeededGenerator(seed: UInt64(size.width))
         let noise = (0..<4_096).map { _ in UInt8.random(in: 0...255, using: &generator) }
         for format in [PixelFormat.gray8, .rgb8, .rgba8] {
-            // Flat parts, gradients, repeats and noise.
+            // Mix flat parts, gradients, repeats and noise.
             let pixels = try PixelBuffer.make(format, width: size.width, height: size.height) { column, row, channel in
                 let block = column / 50 + row / 7
                 return switch block % 4 {
@@ -100,11 +100,11 @@ import TintypeTestTraits
             try Self.encode(photograph, EncodeOptions(pngLevel: level)).count
         }
         #expect(sizes == sizes.sorted(by: >))
-        // zlib-ng at level 9, with a filter chosen for each row, makes 540,261 bytes of it, and oxipng 502,888.
+        // zlib-ng at level 9, with a filter chosen for each row, takes 540,261 bytes, and oxipng takes 502,888.
         #expect(sizes[6] < 515_000 && sizes[9] < 495_000)
     }
 
-    /// Parts of an image differ: gray lines, flat areas and photographs have codes of their own.
+    /// The gray lines, flat areas and photographs of one image have codes of their own.
     @Test func `parts that differ are coded by themselves`() throws {
         var generator = SeededGenerator(seed: 3)
         func encodedCount(of rows: Range<Int>) throws -> Int {
@@ -246,7 +246,7 @@ import TintypeTestTraits
         #expect(try PNGCoder().encode(animation, as: .png, options: options).count <= limit)
     }
 
-    /// libpng and browsers animate it.
+    /// libpng and browsers animate such a file.
     @Test func `the first frame may be described before the animation`() throws {
         let data = try PNGCoder().encode(try Self.animation(.rgb8, count: 3), as: .png, options: EncodeOptions())
         var file = PNGFile(data)
@@ -264,7 +264,7 @@ import TintypeTestTraits
                     == (try ordered.decode(options: options)).pixels.samples
             )
         }
-        // Without the animation's own chunk there is none.
+        // Without the acTL chunk, the file is a still image.
         file.chunks.removeAll { $0.type == "acTL" }
         #expect(try ImageDecoder(file.data, registry: SampleFiles.registry).header.animation.frameCount == 1)
     }

@@ -7,9 +7,9 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Files that are made to cost much.
+/// Files that are made to take much time or memory.
 @Suite(.computing, .timeLimit(.minutes(5))) struct PNGHostileTests {
-    /// Files that once broke a decoder; found by the fuzzer.
+    /// The files that once broke a decoder, which the fuzzer found.
     static let crashes: [URL] = {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -31,7 +31,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Where each costs as much as all before it, the time limit comes first.
+    /// The time limit ends the test if each chunk costs as much as all chunks before it.
     @Test func `millions of chunks are read once`() throws {
         let file = PNGFile(try SampleFiles.smooth(.png))
         var data = PNGFile(chunks: [file.chunks[0]]).data
@@ -43,7 +43,7 @@ import TintypeTestTraits
         #expect(try SampleFiles.decode(data).width == 64)
     }
 
-    /// Each side is the longest that the format has, and no number holds the bytes.
+    /// Each side is the longest that the format allows, so the number of bytes overflows an integer.
     @Test func `a canvas that no memory holds is refused`() {
         let area = UInt32(Int32.max).bigEndianBytes + UInt32(Int32.max).bigEndianBytes
         let file = PNGFile(chunks: [
@@ -71,7 +71,7 @@ import TintypeTestTraits
         #expect(PNGWays.pieces(split, DecodeOptions(), size: 5) == whole)
     }
 
-    /// It says that it is four gigabytes long, or ends too early.
+    /// The declared size is too large, even four gigabytes, or too small.
     @Test(arguments: [[0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 200], [0, 0, 0, 0], [0, 0x40, 0, 0]] as [[UInt8]])
     func `a broken profile is left out`(size: [UInt8]) throws {
         let profile = Data(size + [UInt8](repeating: 7, count: 60))

@@ -32,8 +32,8 @@ import TintypeTestTraits
     }
 
     @Test(.enabled(if: Corpus.isRead)) func `passes appear as blocks`() throws {
-        let picture = try #require(Corpus.images.first { $0.path == "pngsuite/basi2c08.png" })
-        let data = try picture.data
+        let image = try #require(Corpus.images.first { $0.path == "pngsuite/basi2c08.png" })
+        let data = try image.data
         let whole = try SampleFiles.decode(data).pixels
         let decoder = try Self.decoder()
         var errors: [Int] = []
@@ -44,7 +44,7 @@ import TintypeTestTraits
         }
         #expect(errors.count > 10)
         #expect(errors.last == 0)
-        // It gets closer, though not with each pixel; and blocks are close long before the end.
+        // The error decreases on the whole, but not with each pixel, and is small long before the end.
         #expect(errors[errors.count / 2] * 10 < errors[0])
     }
 

@@ -6,9 +6,9 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Streams that break or end early, beside what zlib makes of them.
+/// Compares our inflater with zlib for streams that break or end early.
 @Suite(.computing, .timeLimit(.minutes(2))) struct PNGInflaterTests {
-    /// The sizes of the pieces that come in, and of those that go out.
+    /// The sizes of the input and output pieces.
     private static let ways = [(1 << 20, 1 << 20), (1, 1 << 20), (300, 97), (2_500, 5_000), (40_000, 131_072)]
 
     @Test(arguments: 0..<30) func `a damaged stream gives the bytes before its break, whatever the pieces`(
@@ -18,12 +18,13 @@ import TintypeTestTraits
         let stream = try Self.stream(&generator)
         for _ in 0..<4 {
             var damaged = stream
-            // The first bytes as often as all others: distances lead before the beginning there.
+            // Change the first bytes as often as all others, because distances there can lead before the beginning.
             let reach = Bool.random(using: &generator) ? min(60, damaged.count) : damaged.count
             damaged[Int.random(in: 2..<reach, using: &generator)] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
             let reference = Self.inflatedByZlib(damaged)
             let whole = Self.inflated(damaged, Self.ways[0], poison: 0)
-            // Of a code that is not complete zlib refuses all, and the library what stands for nothing.
+            // zlib refuses an incomplete code at once, and our inflater only refuses a symbol that the code does not
+            // have.
             #expect(whole.bytes.starts(with: reference.bytes))
             for (number, way) in Self.ways.enumerated() {
                 #expect(Self.inflated(damaged, way, poison: UInt8(number + 1)) == whole, "pieces of \(way)")
@@ -39,7 +40,8 @@ import TintypeTestTraits
             let reference = Self.inflatedByZlib(cut)
             let whole = Self.inflated(cut, Self.ways[0], poison: 0)
             #expect(!whole.isBroken && !reference.isBroken)
-            // Up to three literals are one entry of the library's table, which counts when its last bit is there.
+            // A table entry stands for up to three literals, and our inflater returns them when it has the entry's last
+            // bit.
             #expect(reference.bytes.starts(with: whole.bytes) && reference.bytes.count - whole.bytes.count <= 2)
             for (number, way) in Self.ways.enumerated() {
                 #expect(Self.inflated(cut, way, poison: UInt8(number + 1)) == whole, "pieces of \(way)")
@@ -62,7 +64,7 @@ import TintypeTestTraits
         var isBroken = false
     }
 
-    /// Text-like bytes with runs and repeats near and far, deflated at a random level.
+    /// Returns deflated bytes, similar to text, with runs and with repeats near and far, at a random level.
     private static func stream(_ generator: inout SeededGenerator) throws -> [UInt8] {
         var content: [UInt8] = []
         let count = Int.random(in: 200...40_000, using: &generator)

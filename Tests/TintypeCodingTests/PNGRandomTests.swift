@@ -6,7 +6,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Files that were made at random, all colour types, depths and filters, decoded by libspng and by us.
+/// Compares our decoder with libspng for random files of all colour types, depths and filters.
 @Suite(.computing, .timeLimit(.minutes(5))) struct PNGRandomTests {
     struct Kind: Sendable, CustomTestStringConvertible {
         let color: UInt8
@@ -59,9 +59,9 @@ import TintypeTestTraits
         }
     }
 
-    /// A file with random samples, a random filter for each scanline, and often a transparent colour.
+    /// Returns a file with random samples, a random filter for each scanline, and often a transparent colour.
     ///
-    /// A drawing has flat parts with edges at random places, and one filter.
+    /// A drawing has flat parts with edges at random places, and a single filter.
     private static func file(
         _ kind: Kind,
         width: Int,
@@ -104,7 +104,7 @@ import TintypeTestTraits
         let count = rowCount * height
         let flat = (0..<8).map { _ in UInt8.random(in: 0...255, using: &generator) }
         let edges = (0..<3).map { _ in Int.random(in: 0..<rowCount, using: &generator) }
-        // Some smooth and some rough, so that all filters are chosen.
+        // Mix smooth and rough parts, so that all filters are chosen.
         let samples = (0..<count).map { index in
             guard !isDrawing else {
                 let (row, column) = index.quotientAndRemainder(dividingBy: rowCount)

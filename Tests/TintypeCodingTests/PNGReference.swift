@@ -3,9 +3,11 @@ import FoundationEssentials
 import TintypeCodingSamples
 import TintypeImage
 
-/// What libspng makes of a file: a decoder that is not ours.
+/// The pixels that libspng, an independent decoder, reads from a file.
 enum PNGReference {
-    /// The pixels as `rgba8` without padding, 16 bits reduced to their high byte; `nil` for an error.
+    /// Returns the pixels as `rgba8` without padding, or `nil` for an error.
+    ///
+    /// Samples of 16 bits are reduced to their high byte.
     static func samples(of data: Data) -> [UInt8]? {
         data.withUnsafeBytes { bytes in
             guard let context = spng_ctx_new(0) else { return nil }
@@ -14,7 +16,7 @@ enum PNGReference {
             spng_set_png_buffer(context, bytes.baseAddress, bytes.count)
             var header = spng_ihdr()
             guard spng_get_ihdr(context, &header) == 0 else { return nil }
-            // The specification leaves bits above the depth out; libspng compares them (libspng issue 48).
+            // The specification ignores bits above the depth, but libspng compares them (libspng issue 48).
             var color = spng_trns()
             if header.bit_depth < 16, spng_get_trns(context, &color) == 0 {
                 let mask = UInt16(1) << UInt16(header.bit_depth) - 1
@@ -33,14 +35,14 @@ enum PNGReference {
         }
     }
 
-    /// The file without what makes it an animation.
+    /// Returns the file without the chunks of its animation.
     static func still(_ data: Data) -> Data {
         var file = PNGFile(data)
         file.chunks.removeAll { ["acTL", "fcTL", "fdAT"].contains($0.type) }
         return file.data
     }
 
-    /// All samples, row by row, without padding; fast enough for large images in tests.
+    /// Returns all samples row by row without padding, fast enough for large images in tests.
     static func samples(of pixels: PixelBuffer) -> [UInt8] {
         let plane = pixels.layout.planes[0]
         var samples: [UInt8] = []
@@ -54,7 +56,7 @@ enum PNGReference {
         return samples
     }
 
-    /// The pixels as `rgba8` without padding.
+    /// Returns the pixels as `rgba8` without padding.
     static func expanded(_ pixels: PixelBuffer) -> [UInt8] {
         let samples = self.samples(of: pixels)
         let channels = pixels.format.channelCount

@@ -7,7 +7,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Ends of compressed pixels, with the verdicts of libpng 1.6.
+/// Compares our verdicts on the end of compressed pixels with libpng 1.6.
 @Suite(.computing, .timeLimit(.minutes(2))) struct PNGStreamEndTests {
     /// A change to a sound zlib stream.
     enum Change: CaseIterable {
@@ -27,7 +27,7 @@ import TintypeTestTraits
         case windowTooLarge
         case wrongHeaderCheck
 
-        /// `nil` for a file that is decoded.
+        /// The error code, or `nil` for a file that is decoded.
         var code: CodingError.Code? {
             switch self {
             case .nothing, .bytesBehindTheEnd, .aChunkBehindTheEnd, .morePixels, .morePixelsAndAWrongChecksum: nil
@@ -38,7 +38,7 @@ import TintypeTestTraits
             }
         }
 
-        /// The bodies of the chunks with the pixels.
+        /// Returns the bodies of the chunks with the pixels.
         func bodies(_ samples: [UInt8]) -> [[UInt8]] {
             let stream = PNGStreamEndTests.deflated(samples)
             var wrong = stream
@@ -93,7 +93,7 @@ import TintypeTestTraits
         let samples = Self.samples(side: 40)
         let options = DecodeOptions(allowsTruncated: true)
         let sound = PNGWays.whole(Self.file(side: 40, [Self.deflated(samples)]), options)
-        // The last row may be missing if the stream has no end.
+        // The last row of 240 bytes may differ if the stream has no end.
         guard case .pixels(_, _, let expected) = sound else { throw Missing() }
         let data = Self.file(side: 40, change.bodies(samples))
         for result in [PNGWays.whole(data, options), PNGWays.pieces(data, options, size: 9)] {
@@ -124,7 +124,7 @@ import TintypeTestTraits
         hasHighBits: Bool
     ) throws {
         let maximum = 1 << depth - 1
-        // With 16 bits, samples that differ in the low byte alone.
+        // With 16 bits, some samples differ only in the low byte.
         let values = depth == 16 ? [0x1234, 0x1235, 0x1334, 0xFFFF] : [0, 1, maximum / 2, maximum]
         for colorType in depth < 8 ? [0] : [0, 2] {
             for key in values {
@@ -175,7 +175,7 @@ import TintypeTestTraits
         return stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
     }
 
-    /// Samples of some bits, the leftmost highest.
+    /// Packs samples of `depth` bits into bytes, the leftmost sample in the highest bits.
     private static func packed(_ samples: [Int], _ depth: Int) -> [UInt8] {
         let bits = samples.flatMap { sample in (0..<depth).reversed().map { sample >> $0 & 1 } }
         return stride(from: 0, to: bits.count, by: 8).map { start in

@@ -5,7 +5,7 @@ import TintypeImage
 
 /// The ways to decode one file.
 enum PNGWays {
-    /// What came out: pixels, or an error's code.
+    /// The result: pixels, or an error code.
     enum Result: Equatable {
         case pixels(width: Int, height: Int, samples: [UInt8])
         case failed(String)
@@ -18,7 +18,7 @@ enum PNGWays {
         }
     }
 
-    /// `nil` for an image that has no rows to lend.
+    /// Returns `nil` for an image that cannot provide rows.
     static func rows(_ data: Data, _ options: DecodeOptions) -> Result? {
         var isLent = true
         let result = self.result {

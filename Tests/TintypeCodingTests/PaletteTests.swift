@@ -18,7 +18,7 @@ import TintypeTestSupport
         let row = Self.pixels(3_000, seed: 2, transparency: 7)
         var mapper = try PaletteMapper(palette: palette, transparentIndex: 99, width: row.count, isDithered: false)
         var indices = [UInt8](repeating: 0, count: row.count)
-        // The second time from memory.
+        // The mapper takes the second result from its cache.
         for _ in 0..<2 {
             mapper.map(row, to: &indices)
             for (pixel, index) in zip(row, indices) {
@@ -46,7 +46,7 @@ import TintypeTestSupport
         #expect(dithered == Self.dithered(pixels, width: width, palette, transparentIndex: 4))
     }
 
-    /// The algorithm as it is written down, one channel at a time; sixteenths of a level.
+    /// Dithers as the algorithm is published, one channel at a time, with errors in sixteenths of a level.
     private static func dithered(
         _ pixels: [UInt32],
         width: Int,
@@ -104,7 +104,7 @@ import TintypeTestSupport
         quantizer.count((0..<1_000).map { $0 % 6 == 5 ? 0 : colors[$0 % 6] })
         let found = try quantizer.colors(maximum: 5)
         #expect(Set(found) == Set(colors))
-        // One colour is their mean.
+        // A single colour is the mean of all.
         let mean = try quantizer.colors(maximum: 1)
         #expect(mean.count == 1)
         let samples = (0..<3).map { Self.sample(mean[0], $0) }

@@ -23,12 +23,12 @@ import TintypeTestTraits
         if format == .png { #expect(kept.pixels.samples == image.pixels.samples) }
     }
 
-    /// GIF has no profiles, and WebP none for gray.
+    /// GIF has no profiles, and WebP has no profiles for gray.
     @Test(arguments: [(ImageFormat.gif, PixelFormat.gray8), (.gif, .rgb8), (.webp, .gray8)])
     func `an image is converted where its profile cannot be kept`(format: ImageFormat, pixelFormat: PixelFormat) throws
     {
         let profile = ICCSample.profile(isGray: pixelFormat == .gray8)
-        // Half the light: a linear profile has it at 128, sRGB at 188.
+        // Half of the light is 128 in a linear profile and 188 in sRGB.
         let image = try Self.image(pixelFormat).tagged(with: ColorProfile(data: profile))
         let data = try Self.encode(image, as: format)
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
@@ -72,9 +72,9 @@ import TintypeTestTraits
 
 /// Small ICC profiles (ICC.1:2022) whose tone curve is a power.
 enum ICCSample {
-    /// A profile of sRGB's primaries, or of gray; `gamma` in 1/256.
+    /// Returns a profile of sRGB's primaries or of gray, with `gamma` in units of 1/256.
     static func profile(isGray: Bool, gamma: UInt16 = 0x0100) -> Data {
-        // sRGB's primaries, adapted to D50, in 1/65,536.
+        // The primaries of sRGB, adapted to D50, in units of 1/65,536.
         let colors: [(String, [UInt32])] = [
             ("rXYZ", [0x6FA2, 0x38F5, 0x0390]), ("gXYZ", [0x6299, 0xB785, 0x18DA]), ("bXYZ", [0x24A0, 0x0F84, 0xB6CF]),
         ]

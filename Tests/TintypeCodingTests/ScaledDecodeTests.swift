@@ -71,7 +71,7 @@ import TintypeTestTraits
         let scaled = PixelMeasure.means(try Self.decode(data, PixelSize(width: 280, height: 180)).image.pixels)
         #expect(zip(whole.whole, scaled.whole).allSatisfy { abs($0 - $1) < 1 })
         let largest = zip(whole.cells, scaled.cells).map { abs($0 - $1) }.max() ?? 0
-        // 4.06 in a cell at the edge, which half of a scaled column lies beyond; libjpeg's own scaling has the same.
+        // The largest difference is 4.06, in a cell at the edge. Half of a scaled column lies beyond it, as in libjpeg.
         #expect(largest < 4.1)
     }
 

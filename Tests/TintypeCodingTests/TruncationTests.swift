@@ -11,7 +11,7 @@ import TintypeTestTraits
         (.jpeg, .gray8), (.jpeg, .rgb8), (.png, .gray8), (.png, .rgb8), (.png, .rgba8), (.webp, .rgb8), (.webp, .rgba8),
     ]
 
-    /// An image that takes a few thousand bytes in each format.
+    /// Returns a file with a few thousand bytes in each format.
     private static func file(_ format: ImageFormat, _ pixelFormat: PixelFormat) throws -> Data {
         try SampleFiles.encode(try .noise(pixelFormat, width: 48, height: 40), as: format, quality: 60)
     }
@@ -19,7 +19,7 @@ import TintypeTestTraits
     @Test(arguments: Self.cases) func `a missing end is an error`(format: ImageFormat, pixelFormat: PixelFormat) throws
     {
         let data = try Self.file(format, pixelFormat)
-        // The checksum of a PNG's end chunk guards nothing, and is not asked for.
+        // The decoder does not need the checksum of a PNG's end chunk, which protects no data.
         let end = data.count - (format == .png ? 4 : 0)
         let counts = Set(stride(from: 0, to: end, by: 10)).union(end - 24..<end)
         for count in counts.sorted() {
@@ -40,7 +40,7 @@ import TintypeTestTraits
         var decodedRows = 0
         for count in stride(from: 0, to: data.count, by: 10) {
             guard let image = try? SampleFiles.decode(data.prefix(count), DecodeOptions(allowsTruncated: true)) else {
-                // Once there is an image, more bytes never take it away.
+                // More bytes never make a decode fail that succeeded with fewer.
                 #expect(decodedRows == 0, "\(count) of \(data.count) bytes")
                 continue
             }
@@ -49,11 +49,11 @@ import TintypeTestTraits
             #expect(matching >= decodedRows, "\(count) of \(data.count) bytes")
             decodedRows = matching
             if format != .jpeg {
-                // What is missing is black, or transparent.
+                // Missing pixels are black or transparent.
                 #expect((matching..<40).dropFirst().allSatisfy { image.pixels.row($0).allSatisfy { $0 == 0 } })
             }
         }
-        // All but the last blocks, whose upsampling looks at what is missing.
+        // The blocks before the missing ones may differ, because upsampling depends on the missing ones.
         #expect(decodedRows >= 16)
     }
 
@@ -74,7 +74,7 @@ import TintypeTestTraits
 
     @Test func `a PNG with a wrong checksum is an error`() throws {
         var data = try Self.file(.png, .rgb8)
-        // The last byte of the checksum before the end chunk.
+        // Damage the last byte of the checksum before the end chunk.
         data[data.count - 13] ^= 1
         let error = #expect(throws: CodingError.self) { try SampleFiles.decode(data) }
         #expect(error?.code == .corrupt)
@@ -84,7 +84,8 @@ import TintypeTestTraits
         var file = PNGFile(try Self.file(.png, .gray8))
         file.insert("tEXt", Array("Title\0a image".utf8))
         var data = file.data
-        // Behind the signature and the header chunk: length, type, body, checksum.
+        // Damage the checksum, which follows the signature, the header chunk, and the length, type and body of this
+        // chunk.
         data[8 + 25 + 8 + 15] ^= 1
         #expect(try SampleFiles.decode(data).width == 48)
     }

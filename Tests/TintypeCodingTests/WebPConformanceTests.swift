@@ -7,9 +7,9 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Real WebP files, compared with what reference decoders made of them.
+/// Compares real WebP files with the results of reference decoders.
 @Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct WebPConformanceTests {
-    /// A composited frame as the corpus has it.
+    /// A composited frame in the corpus.
     struct Frame: Sendable {
         let milliseconds: Int
         let digest: String
@@ -66,7 +66,7 @@ import TintypeTestTraits
             #expect(WebPSamples.digestWithoutHiddenColors(pixels) == frame.digest, "frame \(index)")
             if !decoder.header.hasAlpha { #expect(!Image(pixels: pixels).hasTransparency, "frame \(index)") }
         }
-        // Backwards, from key frames.
+        // Decode the last frames backwards, each from a key frame.
         for index in frames.indices.reversed().prefix(4) {
             let pixels = try compositor.frame(at: index)
             #expect(WebPSamples.digestWithoutHiddenColors(pixels) == frames[index].digest, "frame \(index)")

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Files whose chunks disagree, are missing, or are too many.
+/// Files whose chunks are contradictory, missing or too many.
 @Suite(.computing, .timeLimit(.minutes(10))) struct WebPContainerTests {
     private static let red: [UInt8] = [250, 10, 20]
     private static let clear: [UInt8] = [10, 20, 30, 0]
@@ -47,12 +47,12 @@ import TintypeTestTraits
         let frame = WebPSamples.frame(still, width: 8, height: 6)
         #expect(Self.error([moving, timing, frame]) == nil)
         let broken: [[[UInt8]]] = [
-            // Animated and still, frames before their timing, no frames, frames without a flag.
+            // An animation with a still, frames before their timing, no frames, frames without the flag.
             [moving, still], [moving, frame], [moving, timing], [extended, timing, frame], [timing, frame],
             // A canvas of another size, two canvases, two images, no image.
             [WebPSamples.extended(0, 9, 6), still], [extended, extended, still], [extended, still, still], [extended],
             [], [WebPSamples.chunk("JUNK", [1, 2, 3]), still],
-            // Frames of another size than their image, over the edge, and without an image.
+            // Frames that differ in size from their image, extend over the edge, or have no image.
             [moving, timing, WebPSamples.frame(still, width: 7, height: 6)],
             [moving, timing, WebPSamples.frame(still, left: 2, width: 8, height: 6)],
             [moving, timing, WebPSamples.frame([], width: 8, height: 6)],
@@ -76,7 +76,7 @@ import TintypeTestTraits
         #expect(Self.error([still], size: 0)?.code == .corrupt)
         #expect(Self.error([still], size: right - 10)?.code == .corrupt)
         #expect(Self.error([still, [1, 2, 3, 4, 5, 6, 7, 8, 9]], size: right) == nil)
-        // What is left of a chunk's head behind the image.
+        // A part of a chunk's header may follow the image.
         #expect(Self.error([still, [1, 2, 3]]) == nil)
     }
 
@@ -97,12 +97,12 @@ import TintypeTestTraits
 
     @Test(
         arguments: [
-            // Opaque all over, with alpha, not covering, giving its area back to one that covers it, and to one
-            // that does not.
+            // The first frame is opaque, has alpha, or does not cover the canvas. Or it is cleared before a second
+            // frame that covers its area, or one that does not.
             ([(0, 0, 8, 6, 0, false)], false), ([(0, 0, 8, 6, 0, true)], true), ([(0, 0, 4, 6, 0, false)], true),
             ([(0, 0, 8, 6, 1, false), (0, 0, 8, 6, 0, false)], false),
             ([(0, 0, 8, 6, 1, false), (0, 0, 4, 6, 0, false)], true),
-            // Alpha laid over what is opaque, and in its place.
+            // Blend alpha over opaque pixels, or replace them with it.
             ([(0, 0, 8, 6, 0, false), (2, 2, 4, 4, 0, true)], false),
             ([(0, 0, 8, 6, 0, false), (2, 2, 4, 4, 2, true)], true),
         ] as [([(Int, Int, Int, Int, UInt8, Bool)], Bool)]
@@ -134,7 +134,7 @@ import TintypeTestTraits
         let compositor = try FrameCompositor(try #require(try decoder.frameReader()))
         let seen = try frames.indices.map { Image(pixels: try compositor.frame(at: $0)).hasTransparency }
         #expect(seen.contains(true) == expected)
-        // One frame alone is composited as well.
+        // The decoder composites a single frame as well.
         #expect(try decoder.decode().pixels.samples == (try compositor.frame(at: 0)).samples)
     }
 
@@ -159,7 +159,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Where each costs as much as all before it, the time limit comes first.
+    /// The time limit ends the test if each chunk costs as much as all chunks before it.
     @Test func `a flood of chunks is read once`() throws {
         let flood = [UInt8](repeating: 0, count: 8 << 20)
         let still = WebPSamples.file([WebPSamples.extended(0, 8, 6), try Self.still(), flood])
@@ -190,7 +190,7 @@ import TintypeTestTraits
         #expect(throws: CodingError.self) { try decoder.finish() }
     }
 
-    /// Also files of the corpus that break decoders.
+    /// Includes files of the corpus that break decoders.
     @Test func `what broke once breaks no more`() throws {
         let files = try WebPSamples.crashes.map { try Data(contentsOf: $0) }
         let damaged = Corpus.isRead ? try Corpus.images(in: "webp-corrupt").map { try $0.data } : []

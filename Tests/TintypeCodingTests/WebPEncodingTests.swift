@@ -55,7 +55,7 @@ import TintypeTestTraits
             #expect(header.colorProfile == Data([1, 2, 3]))
             #expect(header.hasAlpha)
             #expect(data.firstRange(of: Data("<x:xmpmeta/>".utf8)) != nil)
-            // ICCP, EXIF, XMP and alpha are announced.
+            // The flags announce ICCP, EXIF, XMP and alpha.
             #expect(data[20] == 0x3C)
         }
         let plain = try Self.encode(pixels, EncodeOptions(compression: .lossless))

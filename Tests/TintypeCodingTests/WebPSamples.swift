@@ -6,30 +6,30 @@ import TintypeTestSupport
 
 @testable import TintypeCoding
 
-/// WebP files, and ways to take them apart, for tests.
+/// Builders of WebP files, and helpers that decode them.
 enum WebPSamples {
-    /// One chunk, padded.
+    /// Returns a chunk with padding.
     static func chunk(_ name: String, _ body: some Collection<UInt8>) -> [UInt8] {
         Array(name.utf8) + self.number(body.count, 4) + Array(body) + (body.count % 2 == 0 ? [] : [0])
     }
 
-    /// A file of chunks, whose own size is right unless given.
+    /// Returns a file of chunks, whose size field is correct unless `size` overrides it.
     static func file(_ chunks: [[UInt8]], size: Int? = nil) -> Data {
         let body = Array("WEBP".utf8) + chunks.joined()
         return Data(Array("RIFF".utf8) + self.number(size ?? body.count, 4) + body)
     }
 
-    /// A VP8X chunk.
+    /// Returns a VP8X chunk.
     static func extended(_ flags: UInt8, _ width: Int, _ height: Int) -> [UInt8] {
         self.chunk("VP8X", [flags, 0, 0, 0] + self.number(width - 1, 3) + self.number(height - 1, 3))
     }
 
-    /// An ANIM chunk.
+    /// Returns an ANIM chunk.
     static func timing(loopCount: Int) -> [UInt8] {
         self.chunk("ANIM", [0, 0, 0, 0] + self.number(loopCount, 2))
     }
 
-    /// An ANMF chunk around an image's chunks.
+    /// Returns an ANMF chunk around the chunks of an image.
     static func frame(
         _ image: [UInt8],
         left: Int = 0,
@@ -45,7 +45,7 @@ enum WebPSamples {
         return self.chunk("ANMF", head + image)
     }
 
-    /// The chunks of an image, without the file around them.
+    /// Returns the chunks of an image without the file around them.
     static func image(_ pixels: PixelBuffer, _ compression: EncodeOptions.Compression = .lossless) throws -> [UInt8] {
         let options = EncodeOptions(compression: compression)
         let data = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: options)
@@ -54,7 +54,7 @@ enum WebPSamples {
         return Array(data[image.bytes]) + (image.bytes.count % 2 == 0 ? [] : [0])
     }
 
-    /// One colour all over.
+    /// Returns an image of one colour.
     static func flat(_ color: [UInt8], width: Int, height: Int) throws -> PixelBuffer {
         try .make(color.count == 4 ? .rgba8 : .rgb8, width: width, height: height) { color[$2] }
     }
@@ -63,7 +63,7 @@ enum WebPSamples {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
     }
 
-    /// Cuts bytes at random.
+    /// Cuts bytes into pieces of random size.
     static func pieces(of data: Data, upTo most: Int, using generator: inout SeededGenerator) -> [Data] {
         var pieces: [Data] = []
         var start = data.startIndex
@@ -75,7 +75,7 @@ enum WebPSamples {
         return pieces
     }
 
-    /// Decodes what arrives in pieces, and looks at it after each.
+    /// Decodes pieces as they arrive, and makes a preview after each.
     static func decode(_ pieces: [Data], _ options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
         let decoder = try #require(try WebPCoder().makeIncrementalDecoder(for: .webp, options: options))
         for piece in pieces {
@@ -85,7 +85,7 @@ enum WebPSamples {
         return try decoder.finish()
     }
 
-    /// A still made of its streamed rows; `nil` when it can't be streamed.
+    /// Returns a still made of its streamed rows, or `nil` if the file cannot be streamed.
     static func rows(of data: Data, _ options: DecodeOptions = DecodeOptions()) throws -> PixelBuffer? {
         let encoded = try WebPCoder().open(data)
         return try encoded.withRows(options: options) { rows, _, _ in
@@ -102,7 +102,7 @@ enum WebPSamples {
         }
     }
 
-    /// The digest of pixels whose colour is zero where they are transparent.
+    /// Returns the digest of the pixels, with transparent pixels set to zero.
     static func digestWithoutHiddenColors(_ pixels: PixelBuffer) -> String {
         let cleaned = try? PixelBuffer(
             pixels.layout,
@@ -120,7 +120,7 @@ enum WebPSamples {
 }
 
 extension WebPSamples {
-    /// Files that the fuzzer found, kept beside the tests.
+    /// The files that the fuzzer found, which are stored beside the tests.
     static let crashes: [URL] = {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// Rows that are read one by one, and bytes that arrive piece by piece.
+/// Rows that are read one by one, and bytes that arrive in pieces.
 @Suite(.computing, .timeLimit(.minutes(10))) struct WebPStreamingTests {
     static let kinds: [(EncodeOptions.Compression, PixelFormat)] = [
         (.lossy, .rgb8), (.lossy, .rgba8), (.lossless, .rgb8), (.lossless, .rgba8),

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCommand
 
-/// `tintype cache` and `tintype prefetch`.
+/// The commands `tintype cache` and `tintype prefetch`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheAndPrefetchTests {
     let fixture: CommandFixture
     let origin: FaultyOrigin
@@ -59,7 +59,7 @@ import TintypeTestTraits
             input: list.joined(separator: "\n")
         )
         #expect(run.code == 1)
-        // They are reported as they end.
+        // The command reports the loads in the order in which they end.
         let objects = Dictionary(uniqueKeysWithValues: try run.objects().map { ($0["url"]?.string ?? "", $0) })
         #expect(Set(objects.keys) == Set(list))
         for url in list.dropLast() {
@@ -157,7 +157,7 @@ import TintypeTestTraits
         #expect(run.errorLines.count == 21)
         let last = try #require(run.errorLines.last)
         #expect(last.hasPrefix("tintype: The first 20 lines of the list on standard input are not URLs"))
-        // A list with a URL may have more lines that are no URLs.
+        // A list that has a URL may have more than 20 lines that are not URLs.
         let list = [self.url(1)] + lines.prefix(40)
         let mixed = try await self.fixture.run("prefetch", "-", input: list.joined(separator: "\n"))
         #expect(mixed.errorLines.count == 40)
@@ -248,7 +248,7 @@ import TintypeTestTraits
 
     @Test func `clearing leaves foreign files alone`() async throws {
         try self.fixture.folder.write([1, 2, 3], to: "mine/precious.txt")
-        // Two letters that are digits as well: the first layout had such folders.
+        // The first layout of the cache had such folders, whose names are two hexadecimal digits.
         try self.fixture.folder.write([4, 5, 6], to: "mine/de/brief.txt")
         for action in ["prune", "clear"] {
             #expect(try await self.fixture.run("cache", action, "--cache-dir", "mine").code == 0)

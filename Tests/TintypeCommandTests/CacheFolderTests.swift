@@ -4,7 +4,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Where the command keeps its cache, and what it says when it can't.
+/// The location of the command's cache, and the messages about a cache that cannot be used.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheFolderTests {
     let fixture: CommandFixture
     let image: Data
@@ -30,7 +30,9 @@ import TintypeTestTraits
         }
     }
 
-    /// Commands that make a folder which this user can't use; root may use all but those of a read-only file system.
+    /// Commands that create a folder which this user cannot use.
+    ///
+    /// Root can use any folder that is not on a read-only file system.
     private static let unusable: [(make: String, path: String)] =
         geteuid() == 0
         ? [("touch plain", "plain"), ("touch plain", "plain/below"), ("true", "/proc/sys")]

@@ -3,9 +3,9 @@ import Glibc
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// A `tintype` that runs.
+/// A running `tintype`.
 final class CommandProcess: Sendable {
-    /// The built command: it lies beside the program that the tests are.
+    /// The path of the built command, which is in the folder of the test program.
     static let path: String = {
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         return URL(filePath: tests).deletingLastPathComponent().appending(path: "tintype").path
@@ -20,10 +20,10 @@ final class CommandProcess: Sendable {
         var waiters: [CheckedContinuation<CInt, Never>] = []
     }
 
-    /// Starts it with files or a terminal as its three standard streams.
+    /// Starts the command with files or a terminal as its three standard streams.
     ///
-    /// Where the files are a terminal, the process controls it. `prelude` are commands of the shell that becomes the
-    /// command; they may change the arguments, too.
+    /// If the files are a terminal, it controls the process. `prelude` has commands for the shell that becomes the
+    /// command, and they may change the arguments as well.
     init(
         _ arguments: [String],
         in folder: TemporaryDirectory,
@@ -45,26 +45,26 @@ final class CommandProcess: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // Threads of the cooperative pool block signals, and a program inherits that.
+        // Threads of the cooperative pool block signals, and the program would inherit that.
         var noSignals = sigset_t()
         sigemptyset(&noSignals)
         posix_spawnattr_setsigmask(&attributes, &noSignals)
-        // Nor may it inherit what only the tests ignore.
+        // The program must not inherit the tests' ignored signals either.
         var broken = sigset_t()
         sigemptyset(&broken)
         sigaddset(&broken, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &broken)
-        // POSIX_SPAWN_SETSID: the terminal that a new session opens becomes its own.
+        // With POSIX_SPAWN_SETSID, the first terminal that the process opens becomes its controlling terminal.
         let newSession: CInt = 0x80
         let flags = CInt(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | (isTerminal ? newSession : 0)
         posix_spawnattr_setflags(&attributes, Int16(flags))
         let environment = [
             "HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)/cache", "PATH=/usr/bin:/bin", "TERM=xterm",
-            // The address sanitizer takes for leaks what weak references lead to, as in the tests themselves.
+            // The address sanitizer reports objects behind weak references as leaks, as in the tests themselves.
             "ASAN_OPTIONS=detect_leaks=0",
         ]
         var id = pid_t()
-        // The shell changes the folder and what the prelude says, and becomes the command.
+        // The shell changes to the folder, runs the prelude, and becomes the command.
         let shell = ["/bin/bash", "-c", "cd \"$0\" && \(prelude) && exec \"$@\"", folder.path, Self.path]
         let code = withCStrings(shell + arguments) { arguments in
             withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
@@ -75,13 +75,13 @@ final class CommandProcess: Sendable {
     }
 
     deinit {
-        // A test that failed before the end must leave nothing running.
+        // Do not leave the command running if the test failed before its end.
         if self.state.withLock({ $0.code }) == nil { kill(self.id, SIGKILL) }
     }
 
-    /// Returns the exit code once it has ended; minus the signal where one ended it.
+    /// Waits until the command has ended, and returns its exit code, or minus the number of the signal that ended it.
     ///
-    /// A test that is out of time ends the process.
+    /// If the test runs out of time, it ends the process.
     func wait() async -> CInt {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -96,16 +96,16 @@ final class CommandProcess: Sendable {
         }
     }
 
-    /// Whether it is far enough to take signals; before, they would just end it.
+    /// Whether the command handles signals, which would simply end it before.
     var takesSignals: Bool {
         let status = (try? Data(contentsOf: URL(filePath: "/proc/\(self.id)/status"))) ?? Data()
-        // The signals that are caught or ignored: SIGPIPE is, from then on.
+        // The command ignores SIGPIPE once it handles signals.
         let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
         let mask = line.flatMap { UInt64($0.split(separator: "\t").last ?? "", radix: 16) } ?? 0
         return mask & (1 << UInt64(SIGPIPE - 1)) != 0
     }
 
-    /// The most memory that it had at once, once it has ended.
+    /// The peak memory of the command in bytes, available after its end.
     var peakBytes: Int { self.state.withLock { $0.peakBytes } }
 
     func signal(_ number: CInt) {

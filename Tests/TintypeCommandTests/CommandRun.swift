@@ -3,13 +3,13 @@ import Glibc
 import Testing
 import TintypeTestSupport
 
-/// What a finished `tintype` has left behind.
+/// The results of a finished `tintype`.
 struct CommandRun: CustomTestStringConvertible {
-    /// The exit code; minus the signal where one ended it.
+    /// The exit code, or minus the number of the signal that ended the command.
     let code: CInt
     let output: String
     let errors: String
-    /// The most memory that it had at once, in bytes.
+    /// The peak memory in bytes.
     let peakBytes: Int
 
     var testDescription: String { "exit \(self.code), output: \(self.output), errors: \(self.errors)" }
@@ -19,12 +19,12 @@ struct CommandRun: CustomTestStringConvertible {
     /// The lines of standard error.
     var errorLines: [String] { self.errors.split(separator: "\n").map(String.init) }
 
-    /// Standard output as JSON, one object a line.
+    /// Returns standard output as JSON, with one object in each line.
     func objects() throws -> [[String: JSONValue]] {
         try self.lines.map { try JSONDecoder().decode([String: JSONValue].self, from: Data($0.utf8)) }
     }
 
-    /// Standard output as a single JSON object.
+    /// Returns standard output as a single JSON object.
     func object() throws -> [String: JSONValue] {
         let objects = try self.objects()
         try #require(objects.count == 1)
@@ -32,7 +32,7 @@ struct CommandRun: CustomTestStringConvertible {
     }
 }
 
-/// The built command in a folder of its own, which is also its home and holds its cache.
+/// The built command in its own folder, which is also its home and contains its cache.
 struct CommandFixture {
     let folder: TemporaryDirectory
 
@@ -45,9 +45,9 @@ struct CommandFixture {
         try await self.run(arguments, input: input, prelude: prelude)
     }
 
-    /// Runs `tintype` to its end; `outputPath` is where its standard output goes instead of here.
+    /// Runs `tintype` to its end, with its standard output in the file `outputPath` if it is given.
     ///
-    /// `prelude` are commands of the shell that starts it.
+    /// `prelude` has commands for the shell that starts it.
     func run(
         _ arguments: [String],
         input: String? = nil,
@@ -68,14 +68,14 @@ struct CommandFixture {
         )
     }
 
-    /// What `tintype info` says of a file.
+    /// Returns the report of `tintype info` about a file.
     func info(_ path: String) async throws -> [String: JSONValue] {
         let run = try await self.run("info", "--json", path)
         try #require(run.code == 0, "\(run.testDescription)")
         return try run.object()
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     func names(in folder: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: self.folder.path(of: folder)).sorted()
     }
@@ -90,7 +90,7 @@ struct CommandFixture {
         String(decoding: try Self.content(of: path), as: UTF8.self)
     }
 
-    /// The bytes of a file; Foundation leaks its buffer when it reads an empty one.
+    /// Returns the bytes of a file, without reading empty files because Foundation leaks its buffer for them.
     private static func content(of path: String) throws -> Data {
         var status = stat()
         let isEmpty = stat(path, &status) == 0 && status.st_size == 0
@@ -98,7 +98,7 @@ struct CommandFixture {
     }
 }
 
-/// A value of JSON.
+/// A JSON value.
 enum JSONValue: Decodable, Equatable, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
     case null
     case bool(Bool)

@@ -4,7 +4,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype decode`.
+/// The command `tintype decode`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DecodeTests {
     let fixture: CommandFixture
 
@@ -31,17 +31,17 @@ import TintypeTestTraits
         #expect(try Array(self.fixture.data("a.rgba")) == expected)
     }
 
-    /// Beside the image itself there are some rows, and no copy.
+    /// The command needs memory for the image and some rows, but not for a copy.
     @Test func `raw takes no copy of the image`() async throws {
         var peaks: [Int] = []
-        // The small one last: the system counts the peak of the tests' own process in, which only rises.
+        // Decode the small image last, because the system includes the peak of the test process, which only rises.
         for (width, height) in [(1_500, 1_000), (8, 8)] {
             try self.fixture.folder.write(Images.png(.gray8, width: width, height: height), to: "a.png")
             let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
             #expect(run.output == "\(width)x\(height)\n")
             peaks.append(run.peakBytes)
         }
-        // 1.5 MB of gray and the 1.5 MB of the file; a copy as RGBA has 6 MB.
+        // The gray pixels and the file take 1.5 MB each, and a copy as RGBA would take 6 MB.
         #expect(peaks[0] - peaks[1] < 8 << 20)
     }
 
@@ -52,7 +52,7 @@ import TintypeTestTraits
         #expect(stored.output == "16x8\n")
         let (up, raw) = (try Array(self.fixture.data("up")), try Array(self.fixture.data("stored")))
         #expect(up.count == 16 * 8 * 4)
-        // A turn to the left by a quarter: the last column becomes the first row.
+        // Orientation 8 turns the image a quarter to the left, so the last column becomes the first row.
         let ends = (1...8).map { $0 * 16 * 4 }
         let column = ends.flatMap { end in raw[(end - 4)..<end] }
         #expect(Array(up[..<32]) == column)

@@ -2,15 +2,15 @@ import FoundationEssentials
 import Tintype
 import TintypeTestSupport
 
-/// Small images of all kinds, made when they are needed.
+/// Small images of all kinds, created when they are needed.
 enum Images {
-    /// A PNG of 8 by 6 pixels by default.
+    /// Returns a PNG, by default of 8 by 6 pixels.
     static func png(_ format: PixelFormat = .rgb8, width: Int = 8, height: Int = 6, seed: UInt64 = 1) throws -> Data {
         let pixels = try PixelBuffer.noise(format, width: width, height: height, seed: seed)
         return try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
     }
 
-    /// A PNG whose header declares another size than it has.
+    /// Returns a PNG whose header declares a wrong size.
     static func png(declaring width: Int, _ height: Int) throws -> Data {
         var data = try self.png()
         let size =
@@ -22,14 +22,14 @@ enum Images {
         return data
     }
 
-    /// Source: W3C PNG, third edition, annex D.
+    /// Returns the checksum of W3C PNG, third edition, annex D.
     private static func crc32(_ bytes: some Sequence<UInt8>) -> UInt32 {
         ~bytes.reduce(UInt32.max) { checksum, byte in
             (0..<8).reduce(checksum ^ UInt32(byte)) { rest, _ in rest & 1 == 0 ? rest >> 1 : 0xEDB8_8320 ^ rest >> 1 }
         }
     }
 
-    /// A JPEG with a marker in its scan, behind which the data are lost.
+    /// Returns a JPEG with a marker in its scan, after which the data is lost.
     static func damagedJPEG() throws -> Data {
         let pixels = try PixelBuffer.noise(.rgb8, width: 64, height: 64, seed: 1)
         var data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
@@ -38,7 +38,7 @@ enum Images {
         return data
     }
 
-    /// A JPEG, with an EXIF orientation or an ICC profile if asked for.
+    /// Returns a JPEG, optionally with an EXIF orientation or an ICC profile.
     static func jpeg(
         width: Int = 16,
         height: Int = 8,
@@ -63,13 +63,13 @@ enum Images {
         return data
     }
 
-    /// An animated WebP of 8 by 6 pixels; durations in milliseconds.
+    /// Returns an animated WebP of 8 by 6 pixels with durations in milliseconds.
     ///
     /// Source: RFC 9649, section 2.7.
     static func animation(durations: [Int], loopCount: Int) throws -> Data {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 8, height: 6)
         let still = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: EncodeOptions())
-        // The still's only chunk becomes the image of every frame.
+        // The only chunk of the still becomes the image of every frame.
         let image = Array(still.dropFirst(12))
         let header: [UInt8] = [0x02, 0, 0, 0] + self.little24(7) + self.little24(5)
         var chunks = self.chunk("VP8X", header)
@@ -82,7 +82,7 @@ enum Images {
         return Data("RIFF".utf8) + self.little24(size) + [0] + Array("WEBP".utf8) + chunks
     }
 
-    /// An ICC profile that holds nothing but its name.
+    /// Returns an ICC profile that contains only its name.
     ///
     /// Source: ICC.1:2001-04, sections 6.1 and 6.5.17.
     static func profile(named name: String) -> Data {

@@ -4,7 +4,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype info`.
+/// The command `tintype info`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct InfoTests {
     let fixture: CommandFixture
 

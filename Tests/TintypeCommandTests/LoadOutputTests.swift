@@ -3,7 +3,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load -o`: what is written, and where.
+/// The output of `tintype load -o` and its path.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadOutputTests {
     let fixture: CommandFixture
     let image: Data
@@ -19,7 +19,7 @@ import TintypeTestTraits
         let url = origin.url("/a%20b.jpg").absoluteString
         #expect(try await self.fixture.run("load", url, "-o", "out/").code == 0)
         #expect(try self.fixture.data("out/a b.jpg") == self.image)
-        // From disk, to a file, in a folder that is not there yet.
+        // The second load comes from disk, and goes to a file in a folder that does not exist yet.
         #expect(try await self.fixture.run("load", url, "-o", "new/folder/b.jpeg").code == 0)
         #expect(try self.fixture.data("new/folder/b.jpeg") == self.image)
     }
@@ -34,7 +34,7 @@ import TintypeTestTraits
     func `the format can be chosen`(_ format: String, _ fileExtension: String) async throws {
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out/", "--format", format).code == 0)
         #expect(try await self.fixture.info("out/wide.\(fileExtension)")["format"]?.string == format)
-        // The name of a file says it as well.
+        // The extension of the file's name selects the format as well.
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "named.\(fileExtension)").code == 0)
         #expect(try await self.fixture.info("named.\(fileExtension)")["format"]?.string == format)
     }
@@ -47,7 +47,7 @@ import TintypeTestTraits
         let kept = try await self.fixture.info("kept.\(name)")
         #expect(kept["cameraModel"] == "Example One" && kept["dateTaken"] == "2024-05-06T07:08:09.125+02:00")
         #expect(kept["position"] == .null && kept["orientation"] == 1)
-        // It was stored as 48x32, and turned.
+        // The stored image has 48x32 pixels, and is turned.
         #expect(kept["width"] == 13 && kept["height"] == 20)
         #expect(try self.fixture.data("kept.\(name)").firstRange(of: Data("GPSL".utf8)) == nil)
         #expect(try await self.fixture.run(arguments).code == 0)
@@ -88,7 +88,7 @@ import TintypeTestTraits
         let run = try await self.fixture.run("load", "wide.jpg", "more/wide.jpg", "-o", "out/")
         #expect(run.code == 0)
         #expect(try self.fixture.names(in: "out") == ["wide-2.jpg", "wide.jpg"])
-        // Both are said, each once.
+        // The command reports both facts once.
         #expect(
             Set(run.errorLines) == [
                 "tintype: made the folder out/",
@@ -122,7 +122,7 @@ import TintypeTestTraits
         #expect(run.code == 2)
         #expect(run.errorLines.count == 1)
         #expect(run.errors.contains("jpeg, png, webp, gif"))
-        // The format may be named as well, and an extension need not be one.
+        // An explicit format overrides the extension, and an extension need not name a format.
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "wide.bmp", "--format", "png").code == 0)
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "wide.old").code == 0)
     }

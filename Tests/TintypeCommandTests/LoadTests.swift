@@ -3,7 +3,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load`: where images come from and how they are reported.
+/// The sources of images for `tintype load`, and its reports.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTests {
     let fixture: CommandFixture
     let image: Data
@@ -23,12 +23,12 @@ import TintypeTestTraits
             sources.append(try run.object()["source"])
         }
         #expect(sources == ["network", "disk", "disk", "network", "disk", "disk"])
-        // The third was answered without a body: the cached image was current.
+        // The origin answered the third request without a body, because the cached image was current.
         #expect(try origin.requestCount(for: "/a.png") == 3)
     }
 
     @Test func `the same bytes again come from the network`() async throws {
-        // An origin without conditions.
+        // This origin does not support conditional requests.
         let origin = try FaultyOrigin(["/a.png": .body(Array(self.image))])
         let url = origin.url("/a.png").absoluteString
         for count in 1...3 {
@@ -87,7 +87,7 @@ import TintypeTestTraits
         #expect(run.code == 1)
         #expect(try self.fixture.names(in: "out") == ["one.png"])
         #expect(run.lines.count == 1)
-        // The folder is made as soon as there is something to write; the errors come in the order of the inputs.
+        // The command creates the folder for the first output, and reports errors in the order of the inputs.
         #expect(run.errorLines.filter { $0 == "tintype: made the folder out/" }.count == 1)
         let errors = run.errorLines.filter { $0 != "tintype: made the folder out/" }
         #expect(errors.count == 3)
@@ -120,7 +120,7 @@ import TintypeTestTraits
         ])
         let urls = (1...6).map { origin.url("/\($0)").absoluteString }
         async let run = self.fixture.run(["load", "--json"] + urls)
-        // A slow first one holds up the report, but not the other loads.
+        // A slow first load delays the report, but not the other loads.
         for number in 1...6 { await origin.waitForRequests(for: "/\(number)") }
         door.open()
         #expect(try await run.objects().map { $0["url"]?.string } == urls)

@@ -4,7 +4,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load` with options that transform the image.
+/// The options of `tintype load` that transform the image.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTransformTests {
     let fixture: CommandFixture
 
@@ -13,7 +13,7 @@ import TintypeTestTraits
         try self.fixture.folder.write(Images.jpeg(width: 64, height: 32), to: "wide.jpg")
     }
 
-    /// Three frames that differ, of 100 ms each.
+    /// Returns an animation of three different frames of 100 ms each.
     private static func animation() throws -> Data {
         let frames = try (0..<3).map { index in
             let pixels = try PixelBuffer.make(.rgb8, width: 24, height: 16) { column, row, channel in

@@ -4,7 +4,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// `tintype load --lossless`.
+/// The option `tintype load --lossless`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LosslessTests {
     let fixture: CommandFixture
 
@@ -51,7 +51,7 @@ import TintypeTestTraits
             #expect(try self.fixture.data("out/turned.jpg") == expected.data)
             #expect((expected.width, expected.height) == (32, 64))
         }
-        // What only loses metadata is still to be turned.
+        // A command that only strips metadata does not turn the image.
         let stripped = try await self.fixture.run(
             ["load", "--json", "turned.jpg", "--lossless", "--strip", "-o", "stripped.jpg"]
         )
@@ -61,7 +61,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.info("stripped.jpg")["orientation"] == 6)
     }
 
-    /// `jpegtran` exits with 2, which here says wrong usage.
+    /// `jpegtran` exits with 2 for a damaged file, but for this command 2 means wrong usage.
     @Test func `a damaged file is changed with a warning, as it is decoded with one`() async throws {
         try self.fixture.folder.write(Images.damagedJPEG(), to: "damaged.jpg")
         let warning = "tintype: warning: damaged.jpg is damaged (missing data); a part of the image may look wrong"
@@ -112,7 +112,7 @@ import TintypeTestTraits
         #expect(try self.fixture.names(in: "out") == ["wide.jpg"])
         let outside = try await self.fixture.run("load", "wide.jpg", "--lossless", "--crop", "9x9+60+0", "-o", "no.jpg")
         #expect(outside.code == 1 && outside.errors.contains("64x32"))
-        // In a folder of its own it would take its own place.
+        // The output would replace the input in its own folder.
         #expect(try await self.fixture.run("load", "wide.jpg", "--lossless", "--strip", "-o", ".").code == 1)
     }
 

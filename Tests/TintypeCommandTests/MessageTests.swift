@@ -3,7 +3,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The messages of the library as users of the command read them.
+/// The library's messages as users of the command see them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MessageTests {
     let fixture: CommandFixture
     let image: Data
@@ -66,7 +66,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Expects errors in whole sentences, without words such as `maximumPixels` or `DecodeOptions.allowsTruncated`.
+    /// Expects errors in whole sentences, without names such as `maximumPixels` or `DecodeOptions.allowsTruncated`.
     private func check(_ run: CommandRun) {
         #expect(!run.errorLines.isEmpty)
         for line in run.errorLines.map({ $0.replacing(#/tintype-command-\w+/#, with: "") }) {

@@ -4,7 +4,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The files that the command writes: what becomes of those that are there, and what they are called.
+/// The files that the command writes, their names, and existing files.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct OutputFileTests {
     let fixture: CommandFixture
     let image: Data
@@ -31,7 +31,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.run("load", "in.jpg", "-o", "out.jpg").code == 0)
         #expect(try self.fixture.data("out.jpg") == self.image)
         #expect(try self.mode("out.jpg") == mode)
-        // Written beside it, and then put in its place.
+        // The command writes a new file and renames it to replace the old one.
         #expect(try self.status("out.jpg").st_ino != old.st_ino)
         #expect(try self.fixture.names(in: ".") == ["in.jpg", "out.jpg", "streams"])
     }
@@ -61,7 +61,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data(target) == self.image)
     }
 
-    /// Opens a file or a pipe that has no name, with the descriptor to read it by.
+    /// Opens a file or a pipe without a name, and a descriptor that reads it.
     private func nameless(_ kind: String) throws -> (writer: CInt, reader: CInt) {
         let path = self.fixture.folder.path(of: "gone.jpg")
         defer { unlink(path) }
@@ -122,7 +122,7 @@ import TintypeTestTraits
         #expect(try self.fixture.names(in: "out") == ["\(name).jpg"])
     }
 
-    /// Characters that act on a terminal, or change the direction of text.
+    /// Characters that control a terminal or change the direction of text.
     private static let marks =
         "\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}\u{2069}\u{200E}\u{200F}\u{61C}"
         + "\u{1}\u{1B}\u{7F}\u{80}\u{85}\u{9B}\u{9F}\u{2028}\u{2029}"

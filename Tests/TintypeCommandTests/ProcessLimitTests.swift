@@ -4,9 +4,9 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The command in a process that may have too little of something.
+/// The command in a process with too few resources.
 ///
-/// Whatever the limit, it ends by itself: with 0, or with 1 and one line that says why.
+/// Whatever the limit, the command ends by itself: with 0, or with 1 and one line that gives the reason.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ProcessLimitTests {
     let fixture: CommandFixture
     let image: Data
@@ -24,7 +24,7 @@ import TintypeTestTraits
         return try await self.fixture.run(arguments, prelude: prelude)
     }
 
-    /// Commands of the shell that leave only the standard streams open, and so many descriptors in all.
+    /// Returns shell commands that leave only the standard streams open, and limit the number of descriptors.
     private static func descriptors(_ limit: Int) -> String {
         "for n in $(ls /proc/$$/fd); do ((n > 2)) && eval \"exec $n>&-\"; done; ulimit -n \(limit)"
     }
@@ -35,7 +35,7 @@ import TintypeTestTraits
         if run.code == 1 { #expect(run.errors.hasPrefix("tintype: "), "\(run.testDescription)") }
     }
 
-    // Three are the standard streams. With none beside them the dynamic linker can't open a library.
+    // The standard streams take three descriptors, and the dynamic linker needs one more to open a library.
     @Test(arguments: [4, 5, 8, 11, 12, 13, 14, 15, 17, 19, 22, 25, 30, 64])
     func `few descriptors`(limit: Int) async throws {
         let run = try await self.load(Self.descriptors(limit))
@@ -64,19 +64,19 @@ import TintypeTestTraits
 
     @Test(.enabled(if: !ThisProcess.isSanitized))
     func `no memory has a code of its own`() async throws {
-        // 300 MB of pixels.
+        // The pixels take 300 MB.
         try self.fixture.folder.write(try Images.png(declaring: 10_000, 10_000), to: "large.png")
         let run = try await self.fixture.run("load", "--json", "large.png", prelude: "ulimit -v 300000")
         self.expectOrderlyEnd(of: run)
         #expect(try run.object()["code"] == "outOfMemory", "\(run.testDescription)")
     }
 
-    /// The limit of threads does not hold for root: the command runs as another user.
+    /// Whether threads can be limited, which needs another user than root for the command.
     private static let canLimitThreads = geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0
 
     @Test(.enabled(if: canLimitThreads), arguments: [1, 2, 3, 5, 8, 12, 16, 20, 24, 32, 64, 500])
     func `few threads`(limit: Int) async throws {
-        // A user of its own, so that nothing else counts.
+        // The user must be new, because all processes of a user count.
         let user = 600_000_000 + Int(getpid()) * 1_000 + limit
         let prelude =
             "chmod -R a+rwX . && set -- setpriv --reuid=\(user) --regid=\(user) --clear-groups "

@@ -2,11 +2,11 @@ import Glibc
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// A terminal for a program under test, and what it has shown.
+/// A terminal for a program under test, with a record of its output.
 final class PseudoTerminal: Sendable {
     private struct State {
         var bytes: [UInt8] = []
-        /// What it answers to what it is asked, each once.
+        /// The remaining answers to queries, each of which is given once.
         var answers: [(question: String, answer: String)] = []
         var isClosed = false
         var waiters: [Waiter] = []
@@ -22,7 +22,7 @@ final class PseudoTerminal: Sendable {
     private let descriptor: CInt
     private let state = Locked(State())
 
-    /// Opens a terminal that says of itself what `answers` has.
+    /// Opens a terminal that answers queries with `answers`.
     init(
         columns: UInt16 = 80,
         rows: UInt16 = 24,
@@ -30,7 +30,7 @@ final class PseudoTerminal: Sendable {
         answers: [(question: String, answer: String)] = []
     ) throws {
         self.descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        // TIOCSPTLCK and TIOCGPTN: what unlockpt and ptsname do, which Swift does not see.
+        // TIOCSPTLCK and TIOCGPTN do the same as unlockpt and ptsname, which Swift cannot see.
         var isLocked: CInt = 0
         var number: CUnsignedInt = 0
         guard self.descriptor >= 0, ioctl(self.descriptor, 0x4004_5431, &isLocked) == 0,
@@ -46,7 +46,7 @@ final class PseudoTerminal: Sendable {
         close(self.descriptor)
     }
 
-    /// Starts to read; call it once the program has started.
+    /// Starts to read, which is only possible after the program has started.
     func startReading() {
         POSIXThread(name: "terminal") { [self] in self.read() }.detach()
     }
@@ -63,20 +63,20 @@ final class PseudoTerminal: Sendable {
         return [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag]
     }
 
-    /// The bytes that were written and not read, as far as the system says: 4,095 are many.
+    /// The number of bytes that were written and not yet read, which the system reports up to 4,095.
     var unreadCount: Int {
         var count: CInt = 0
-        // FIONREAD
+        // The request is FIONREAD.
         return ioctl(self.descriptor, 0x541B, &count) == 0 ? Int(count) : 0
     }
 
-    /// Everything that was written so far, control codes included.
+    /// All written bytes so far, including control codes.
     var bytes: [UInt8] { self.state.withLock { $0.bytes } }
 
-    /// Everything that was written so far, control codes included.
+    /// All written text so far, including control codes.
     var text: String { self.state.withLock { String(decoding: $0.bytes, as: UTF8.self) } }
 
-    /// Returns true once what was written meets the condition, false when the program has ended before.
+    /// Returns `true` when the written text meets the condition, and `false` if the program ends before.
     func wait(until condition: @escaping @Sendable (String) -> Bool) async -> Bool {
         await withCheckedContinuation { continuation in
             let known = self.state.withLock { state -> Bool? in
@@ -89,12 +89,12 @@ final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Returns once the program has closed the terminal.
+    /// Returns when the program has closed the terminal.
     func waitUntilClosed() async {
         _ = await self.wait { _ in false }
     }
 
-    /// What a person sees in the end: the text after the program's few control codes.
+    /// The lines that a person sees in the end, after the program's few control codes.
     var screen: [String] {
         var lines = [""]
         var row = 0

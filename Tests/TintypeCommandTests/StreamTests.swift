@@ -4,7 +4,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the command does with its output streams when no reader, or no terminal, is at their ends.
+/// The output streams of the command without a reader or a terminal.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StreamTests {
     let fixture: CommandFixture
 
@@ -33,7 +33,7 @@ import TintypeTestTraits
     }
 
     @Test func `a reader that has enough is no error`() async throws {
-        // A pipe whose reader has gone, as after `| head -1`.
+        // Close the reader of the pipe, as `| head -1` does.
         let path = self.fixture.folder.path(of: "pipe")
         try #require(mkfifo(path, 0o600) == 0)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
@@ -76,7 +76,7 @@ import TintypeTestTraits
         #expect(try self.fixture.data("errors").isEmpty)
     }
 
-    /// Nobody ever opens the other end of `pipe`.
+    /// The test never opens the other end of `pipe`.
     @Test(arguments: [
         ["load", "a.png", "--pipeline", "pipe"], ["load", "a.png", "--overlay", "pipe"], ["prefetch", "pipe"],
         ["load", "a.png", "--pipeline", "overlay.json"], ["load", "a.png", "-o", "pipe"],
@@ -106,7 +106,7 @@ import TintypeTestTraits
             in: self.fixture.folder,
             files: ["/dev/null", path, self.fixture.folder.path(of: "errors")]
         )
-        // More than a pipe holds.
+        // Wait for more output than a pipe can hold.
         await until {
             var count: CInt = 0
             return ioctl(reader, UInt(FIONREAD), &count) == 0 && count >= 1 << 16

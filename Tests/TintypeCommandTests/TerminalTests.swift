@@ -4,7 +4,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What a person sees who runs `tintype load` on a terminal, and what `Ctrl-C` does.
+/// The display of `tintype load` on a terminal, and the effect of `Ctrl-C`.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TerminalTests {
     let fixture: CommandFixture
     let body: [UInt8]
@@ -25,7 +25,7 @@ import TintypeTestTraits
         return process
     }
 
-    /// A body of which the second half waits for the door.
+    /// Returns a body whose second half waits for the latch.
     private func halved(by door: Latch) -> FaultyResponse {
         let half = self.body.count / 2
         return FaultyResponse([
@@ -42,13 +42,13 @@ import TintypeTestTraits
         let urls = ["/slow.webp", "/other.webp"].map { origin.url($0).absoluteString }
         let process = try self.start(["load"] + urls, on: terminal)
         let isShown = await terminal.wait { text in
-            // Both rows of one drawing.
+            // Wait for both rows of one drawing.
             let drawing = text.suffix(from: text.lastIndex(of: "\u{1B}") ?? text.startIndex)
             return drawing.matches(of: #/54\.\d kB of 109 kB, [\d.]+ [kM]?B/s, \d+ s left/#).count == 2
         }
         #expect(isShown, "\(terminal.text)")
         if columns >= 70 { #expect(terminal.text.contains(#/\[#+\.+\]/#)) }
-        // A row that breaks into two lines could not be wiped.
+        // A row that wraps into two lines could not be erased.
         let rows = terminal.screen.filter { $0.contains(" left") }
         #expect(rows.count == 2)
         #expect(rows.allSatisfy { $0.count < Int(columns) })
@@ -87,7 +87,7 @@ import TintypeTestTraits
         try self.fixture.folder.write(list.utf8, to: "urls.txt")
         let terminal = try PseudoTerminal()
         let process = try self.start(["prefetch", "urls.txt", "--concurrency", "1"], on: terminal)
-        // One came, one failed, and the third waits.
+        // One load succeeded, one failed, and the third waits.
         let isShown = await terminal.wait {
             $0.contains(#/prefetch \[#+\.+\] 2 of 4, 109 kB, [\d.]+ [kM]?B/s, 1 failed, \d+ s left/#)
         }
@@ -111,7 +111,7 @@ import TintypeTestTraits
     }
 
     @Test func `interrupting ends the load at once and cleanly`() async throws {
-        // Half an hour: the time limit comes before its end.
+        // The body takes half an hour, which is longer than the time limit.
         let body = [UInt8](repeating: 0, count: 24_000_000)
         let origin = try FaultyOrigin(["/a.webp": .drip(body, size: 800, pauseMilliseconds: 60)])
         let terminal = try PseudoTerminal()
@@ -149,7 +149,7 @@ import TintypeTestTraits
         let origin = try FaultyOrigin(["/1": .silence])
         let terminal = try PseudoTerminal()
         let process = try self.start(["prefetch", "-"], on: terminal)
-        // The load begins, although the list has no end yet.
+        // The load begins before the end of the list.
         terminal.type("\(origin.url("/1").absoluteString)\n")
         await origin.waitForRequests(for: "/1")
         terminal.type("\u{3}")

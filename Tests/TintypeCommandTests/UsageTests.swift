@@ -2,7 +2,7 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the command says when it is asked for help or called wrongly.
+/// The output of the command for help and for wrong usage.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct UsageTests {
     let fixture: CommandFixture
 
@@ -17,7 +17,7 @@ import TintypeTestTraits
         #expect(run.output.contains("Usage: tintype \(name) "))
         #expect(try await self.fixture.run("help", name).output == run.output)
         #expect(try await self.fixture.run(name, "something", "-h").output == run.output)
-        // It is read on terminals of 100 columns, most of the time.
+        // Help must fit the usual terminal of 100 columns.
         #expect(run.lines.allSatisfy { $0.count <= 100 })
     }
 

@@ -57,7 +57,7 @@ import TintypeTestTraits
                 group.addTask { @Sendable [budget] in
                     try await budget.beginRead()
                     order.withLock { $0.append(number) }
-                    // Each takes all that there is.
+                    // Each reader takes the whole budget.
                     let own = ByteClaim(budget)
                     own.set(100)
                     budget.endRead()

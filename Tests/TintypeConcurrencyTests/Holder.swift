@@ -1,7 +1,7 @@
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// A task that waits to enter a weighted gate and stays inside until it is told to leave.
+/// A task that enters a weighted gate, and stays inside until the test calls ``leave()``.
 struct Holder {
     private let entered = Gate()
     private let exit = Gate()
@@ -24,7 +24,7 @@ struct Holder {
         self.task.cancel()
     }
 
-    /// Leaves the gate, once inside.
+    /// Leaves the gate after entering it.
     func leave() async throws {
         await self.exit.open()
         try await self.task.value

@@ -2,7 +2,7 @@ import Glibc
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// An actor on a thread of its own that notes what it was asked to do.
+/// An actor on its own thread that records its jobs.
 actor Recorder {
     nonisolated let executor: ThreadExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -19,15 +19,14 @@ actor Recorder {
         self.threadNames.insert(ThisProcess.threadName)
     }
 
-    /// Runs `body` in a job.
     func run<Result: Sendable>(_ body: @Sendable (isolated Recorder) -> Result) -> Result {
         body(self)
     }
 }
 
-/// A counter for which threads, not tasks, wait.
+/// A counting semaphore for threads.
 ///
-/// Sendable although unchecked: POSIX makes every operation safe from any thread.
+/// It is safe to use from any thread, as POSIX specifies.
 final class Semaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 

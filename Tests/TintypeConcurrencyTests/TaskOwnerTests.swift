@@ -21,7 +21,7 @@ import TintypeTestTraits
             owner.run("wait") {
                 await started.open()
                 let (stream, _) = AsyncStream.makeStream(of: Void.self)
-                // Only cancellation ends a stream that is never finished.
+                // The stream is never finished, so only cancellation ends the loop.
                 for await _ in stream {}
                 await ended.open()
             }

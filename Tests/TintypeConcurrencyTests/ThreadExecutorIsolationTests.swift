@@ -52,7 +52,7 @@ import TintypeTestTraits
     }
 }
 
-/// `assumeIsolated` is unavailable in async code, exit-test bodies included.
+/// Calls `assumeIsolated`, which is unavailable in async code including the bodies of exit tests.
 private func appendAssumingIsolation(_ value: Int, to recorder: Recorder) {
     recorder.assumeIsolated { $0.append(value) }
 }

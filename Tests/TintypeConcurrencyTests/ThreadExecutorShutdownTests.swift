@@ -83,16 +83,16 @@ import TintypeTestTraits
         }
     }
 
-    /// In a process of its own, where no other test opens files or starts threads.
+    /// Runs in a process of its own, so that no other test opens files or starts threads.
     @Test func `ended executors leave no threads or descriptors`() async {
         await #expect(processExitsWith: .success) {
             await createAndEndExecutors(10)
             let descriptors = ThisProcess.descriptorCount
             await createAndEndExecutors(300)
-            // The runtime may close one of its own in between, and a thread that ends takes an instant.
+            // The runtime may close a descriptor of its own meanwhile, and a thread takes a moment to end.
             for _ in 0..<10_000 where ThisProcess.descriptorCount > descriptors { await Task.yield() }
             precondition(ThisProcess.descriptorCount <= descriptors + 2, "descriptors were left open")
-            // A joined thread stays listed for an instant.
+            // A joined thread stays listed for a moment.
             await until { !ThisProcess.threadNames.contains("short-lived") }
         }
     }
@@ -106,7 +106,7 @@ private func createAndEndExecutors(_ count: Int) async {
     }
 }
 
-/// A number that any thread may raise.
+/// A number that any thread may increase.
 final class Tally: Sendable {
     private let value = Atomic(0)
 

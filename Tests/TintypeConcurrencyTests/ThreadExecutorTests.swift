@@ -8,7 +8,7 @@ import TintypeTestTraits
     func `runs every job once and in order`(count: Int) async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }
-        // An immediate task runs up to its first suspension here, so jobs are enqueued in this order.
+        // An immediate task runs here until its first suspension, so the jobs are enqueued in this order.
         let tasks = (0..<count).map { index in Task.immediate { await recorder.append(index) } }
         for task in tasks { await task.value }
         #expect(await recorder.values == Array(0..<count))
@@ -76,7 +76,7 @@ import TintypeTestTraits
     }
 }
 
-/// An actor on someone else's executor.
+/// An actor on the executor of another actor.
 private actor Guest {
     private let executor: ThreadExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }

@@ -5,7 +5,7 @@ import TintypeTestTraits
 
 @testable import TintypeConcurrency
 
-/// An executor whose thread the system refuses.
+/// An executor for which the system refuses to start a thread.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ThreadRefusalTests {
     @Test func `jobs run in order, one at a time, while there is no thread`() async {
         let refusals = ThreadRefusals(.max)
@@ -60,7 +60,7 @@ import TintypeTestTraits
         let isIsolated = await recorder.run { _ in
             try? executor.start()
             hasBegun.wait()
-            // Lets the thread go as far as it can.
+            // Let the thread proceed as far as it can.
             return (0..<1_000).allSatisfy { _ in
                 sched_yield()
                 return executor.isIsolatingCurrentContext() == true

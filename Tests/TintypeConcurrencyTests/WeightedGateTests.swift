@@ -71,7 +71,7 @@ import TintypeTestTraits
         await holder.isInside()
         let heavy = Holder(gate, weight: 10)
         await until { gate.waiterCount == 1 }
-        // It would fit beside the first, but the heavy one was there before.
+        // The light one would fit beside the first, but the heavy one came before it.
         let light = Holder(gate, weight: 1)
         await until { gate.waiterCount == 2 }
         #expect(gate.usedWeight == 6)

@@ -2,15 +2,15 @@ import FoundationEssentials
 public import TintypeCoding
 import TintypeImage
 
-/// Decodes a file of the corpus and compares everything that its manifest says.
+/// A check that decodes a corpus file and compares it with its manifest.
 public struct ConformanceCheck: Sendable {
     private let registry: CoderRegistry
-    /// The composited frames, by path: duration in milliseconds, digest, and whether it is exact.
+    /// The composited frames by path: the duration in milliseconds, the digest, and whether the digest is exact.
     private let frames: [String: [(milliseconds: Int, digest: String, isExact: Bool)]]
     /// The means after conversion to sRGB, by path.
     private let colors: [String: [Double]]
 
-    /// Reads the corpus' tables.
+    /// Reads the tables of the corpus.
     public init(registry: CoderRegistry = CoderRegistry()) {
         self.registry = registry
         self.frames = Dictionary(grouping: Corpus.table("frames.tsv").filter { $0.count >= 5 }) { $0[0] }
@@ -23,7 +23,7 @@ public struct ConformanceCheck: Sendable {
         )
     }
 
-    /// What came of one file.
+    /// Returns the verdict on one file.
     public func judge(_ picture: CorpusImage) throws -> Verdict {
         let data = try picture.data
         do {
@@ -42,12 +42,12 @@ public struct ConformanceCheck: Sendable {
         switch picture.expectation {
         case "error", "limit": return .wrong("an image came out of it")
         case "any", "partial", "either":
-            // What is damaged has no one truth; its size has, where the corpus knows it.
+            // A damaged image has no single correct result, but its size is correct if the corpus knows it.
             guard let size = picture.size, (stored.width, stored.height) != size else { return .right }
             return picture.expectation == "any" ? .right : .wrong("\(stored.width)x\(stored.height) is not its size")
         default: break
         }
-        // Of an animation the manifest has the default image, which may be no frame of it.
+        // The manifest has the default image of an animation, which need not be one of the frames.
         let isAnimated = !decoder.header.animation.durations.isEmpty && self.frames[picture.path] != nil
         var faults = self.headerFaults(picture, decoder.header)
         if !isAnimated { faults += self.pixelFaults(picture, stored) }
@@ -82,14 +82,14 @@ public struct ConformanceCheck: Sendable {
             return ["transparency is \(image.hasTransparency) and not \(hasAlpha)"]
         }
         if picture.isExact {
-            // Clear pixels have no colour that could be wrong.
+            // Transparent pixels have no colour to compare.
             let digest = PixelMeasure.digest(image.pixels, clearsHidden: true)
-            // The manifest has the default image of an APNG, which need not be a frame.
+            // The manifest has the default image of an APNG, which need not be one of the frames.
             let expected = self.frames[picture.path]?.first?.digest ?? picture.visibleDigest
             return digest == expected ? [] : ["the pixels differ"]
         }
         guard picture.mean.count == 3, picture.thumbnail.count == 768 else { return [] }
-        // What the corpus allows for another inverse transform or upsampler.
+        // The tolerance of the corpus for another inverse transform or upsampler.
         let tolerance = max(image.width, image.height) < 64 ? 8.5 : 3.5
         let (cells, whole) = PixelMeasure.means(image.pixels)
         let worst = zip(cells, picture.thumbnail).map { abs($0 - Double($1)) }.max() ?? 0
@@ -100,7 +100,7 @@ public struct ConformanceCheck: Sendable {
     private func frameFaults(_ picture: CorpusImage, _ decoder: ImageDecoder) throws -> [String] {
         guard let frames = self.frames[picture.path], !decoder.header.animation.durations.isEmpty else { return [] }
         let durations = decoder.header.animation.durations
-        // Under 11 ms is shown for 100 ms.
+        // Frames with less than 11 ms are shown for 100 ms.
         let expected = frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds }
         guard durations == expected else { return ["the durations are \(durations) and not \(expected)"] }
         guard let compositor = try decoder.makeCompositor() else { return ["there are no frames"] }

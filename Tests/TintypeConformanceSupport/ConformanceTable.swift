@@ -1,4 +1,4 @@
-/// How many files of each folder came out right, wrong or refused.
+/// The number of right, wrong and refused files in each folder.
 public struct ConformanceTable: Sendable {
     private struct Row {
         var right = 0
@@ -9,7 +9,6 @@ public struct ConformanceTable: Sendable {
 
     private var rows: [String: Row] = [:]
 
-    /// Creates an empty table.
     public init() {}
 
     /// Counts a file.
@@ -26,10 +25,10 @@ public struct ConformanceTable: Sendable {
         }
     }
 
-    /// The files that are wrong without a reason that is known.
+    /// The wrong files without a known reason.
     public var unexplained: [String] { self.rows.values.flatMap(\.wrong).sorted() }
 
-    /// The table, a folder a line, and what is wrong.
+    /// The table with a line for each folder, and a list of the wrong files.
     public var text: String {
         let head = Self.line("folder", ["right", "refused", "explained", "wrong"])
         let lines = self.rows.sorted { $0.key < $1.key }.map { folder, row in

@@ -1,12 +1,12 @@
 public import FoundationEssentials
 import TintypeTestSupport
 
-/// The large corpus of real images, where it is on this machine.
+/// The large corpus of real images, if this machine has it.
 public enum Corpus {
-    /// Whether the corpus is on this machine.
+    /// Whether this machine has the corpus.
     public static var isPresent: Bool { Fixtures.corpus != nil }
 
-    /// Whether tests read the corpus: where it is there, and the thread sanitizer, which has nothing to find, is not.
+    /// Whether tests read the corpus, which they skip with the thread sanitizer because it would find nothing.
     public static var isRead: Bool { Fixtures.corpus != nil && !ThisProcess.isThreadSanitized }
 
     /// The images of the manifest.
@@ -15,13 +15,13 @@ public enum Corpus {
         else {
             return []
         }
-        // Notes may hold any character but these two.
+        // Notes may contain any character except these two.
         return manifest.split(separator: UInt8(ascii: "\n")).dropFirst().compactMap { line in
             CorpusImage(line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false))
         }
     }()
 
-    /// The images of some folders.
+    /// Returns the images of some folders.
     public static func images(
         in folders: String...,
         where matches: (CorpusImage) -> Bool = { _ in true }
@@ -29,7 +29,7 @@ public enum Corpus {
         self.images.filter { folders.contains($0.folder) && matches($0) }
     }
 
-    /// Where a file of the corpus is.
+    /// Returns the URL of a corpus file.
     public static func url(of path: String) throws -> URL {
         guard let folder = Fixtures.corpus else {
             throw TestSupportError("The corpus is not on this machine; set TINTYPE_CORPUS to its folder.")
@@ -37,7 +37,7 @@ public enum Corpus {
         return folder.appending(path: path)
     }
 
-    /// The lines of one of the corpus' tables, without its head, as columns.
+    /// Returns the lines of a corpus table as columns, without the head line.
     public static func table(_ name: String) -> [[String]] {
         guard let url = try? self.url(of: name), let data = try? Data(contentsOf: url) else { return [] }
         return String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst().map { line in

@@ -2,41 +2,41 @@ public import FoundationEssentials
 import Glibc
 import TintypeTestSupport
 
-/// One line of the corpus manifest; the corpus' own README explains the columns.
+/// A line of the corpus manifest, whose columns the corpus' own README explains.
 public struct CorpusImage: Sendable, CustomStringConvertible {
     /// The path within the corpus.
     public let path: String
-    /// The format, as the manifest names it.
+    /// The format as the manifest names it.
     public let format: String
-    /// What is to come of it: `ok`, `error`, `partial`, `either`, `any` or `limit`.
+    /// The expected result: `ok`, `error`, `partial`, `either`, `any` or `limit`.
     public let expectation: String
-    /// As stored.
+    /// The stored size.
     public let size: (width: Int, height: Int)?
-    /// Upright.
+    /// The upright size.
     public let displayedSize: (width: Int, height: Int)?
-    /// The frames of an animation.
+    /// The number of frames of an animation.
     public let frameCount: Int?
-    /// The loop count as stored.
+    /// The stored loop count.
     public let loopCount: Int?
-    /// The EXIF orientation, whatever it says.
+    /// The stored EXIF orientation, even if it is invalid.
     public let orientation: Int?
     /// Whether a pixel of the first frame is not opaque.
     public let hasAlpha: Bool?
-    /// Whether there is a colour profile.
+    /// Whether the image has a colour profile.
     public let hasProfile: Bool?
-    /// Whether every sample must be as the reference has it.
+    /// Whether every sample must be equal to the reference.
     public let isExact: Bool
     /// The SHA-256 of the stored RGBA pixels of frame 0.
     public let digest: String
-    /// The same with the colours of clear pixels set to 0.
+    /// The same digest, with the colours of transparent pixels set to 0.
     public let visibleDigest: String
-    /// The bits of a stored sample.
+    /// The number of bits in a stored sample.
     public let bitDepth: Int?
     /// The mean of red, green and blue times alpha.
     public let mean: [Double]
     /// The means of 16 by 16 cells.
     public let thumbnail: [UInt8]
-    /// What made the reference.
+    /// The program that created the reference.
     public let reference: String
 
     init?(_ columns: [Data]) {
@@ -61,7 +61,7 @@ public struct CorpusImage: Sendable, CustomStringConvertible {
         self.reference = texts[21]
     }
 
-    /// The folder of the corpus that it is in.
+    /// The folder within the corpus.
     public var folder: String { String(self.path.prefix { $0 != "/" }) }
 
     public var description: String { self.path }

@@ -2,7 +2,7 @@ import CTintypeCoefficients
 public import FoundationEssentials
 public import TintypeCoding
 
-/// The coefficients of a JPEG, as libjpeg reads them.
+/// The coefficients of a JPEG as libjpeg reads them.
 public struct JPEGCoefficients: Sendable, Equatable {
     /// The blocks of a component.
     public struct Component: Sendable, Equatable {
@@ -10,19 +10,19 @@ public struct JPEGCoefficients: Sendable, Equatable {
         public let vertical: Int
         public let columns: Int
         public let rows: Int
-        /// What the coefficients are multiples of, in rows.
+        /// The quantization table, in rows.
         public let table: [UInt16]
-        /// 64 numbers for each block, in rows.
+        /// The 64 coefficients of each block, in rows.
         let blocks: [Int16]
     }
 
     public let width: Int
     public let height: Int
-    /// libjpeg's number.
+    /// The number of the colour space in libjpeg.
     public let colorSpace: Int
     public let components: [Component]
 
-    /// `nil` where libjpeg gives up.
+    /// Creates the coefficients of a file, or returns `nil` if libjpeg cannot read it.
     public init?(_ data: Data) {
         let bytes = Array(data)
         guard
@@ -61,10 +61,10 @@ public struct JPEGCoefficients: Sendable, Equatable {
         )
     }
 
-    /// Where this differs from what a turn of `source`, and a crop that begins at a block, make of it; `nil` where nothing
-    /// does.
+    /// Returns the first difference from `source` after a turn and a crop that begins at a block, or `nil` if there is
+    /// none.
     ///
-    /// Straight from what a transform of a cosine is: one that is read from its end has the sign of its frequency.
+    /// A reversed cosine transform changes the signs of the odd frequencies.
     public func difference(
         from source: JPEGCoefficients,
         turned turn: JPEGTransform.Turn = .none,
@@ -81,7 +81,7 @@ public struct JPEGCoefficients: Sendable, Equatable {
             let isSingle = count == 1
             let sampling = (across: isSingle ? 1 : new.horizontal, down: isSingle ? 1 : new.vertical)
             let unit = self.unit
-            // Whole units of the turned source: those that a mirror can move.
+            // The whole units of the turned source, which a mirror can move.
             let whole = (
                 columns: (swaps ? source.height : source.width) / unit.width * sampling.across,
                 rows: (swaps ? source.width : source.height) / unit.height * sampling.down

@@ -1,15 +1,15 @@
 public import FoundationEssentials
 public import TintypeCoding
 
-/// Turns a JPEG without loss in every way, and compares the coefficients before and after, and after the way back.
+/// A check that turns a JPEG in every lossless way and back, and compares the coefficients.
 public struct LosslessCheck: Sendable {
-    /// What came of the files so far.
+    /// The number of files that were transformed.
     public private(set) var changed = 0
-    /// The transforms whose coefficients were compared.
+    /// The number of transforms whose coefficients were compared.
     public private(set) var transforms = 0
-    /// Those of them that were turned back, and compared with what they began with.
+    /// The number of transforms that were reversed and compared with the original.
     public private(set) var inverses = 0
-    /// The files that were refused, by the error.
+    /// The number of refused files by error.
     public private(set) var refused: [String: Int] = [:]
 
     public init() {}
@@ -18,9 +18,9 @@ public struct LosslessCheck: Sendable {
         JPEGTransform.Turn.allCases.map { ($0, .optimizedTables) }
         + [(.none, .standardTables), (.rotate90, .standardTables), (.none, .progressive), (.transverse, .progressive)]
 
-    /// What is wrong with the transforms of one file; none of what can't be changed at all.
+    /// Returns the faults in the transforms of one file, or an empty list if the file cannot be transformed at all.
     ///
-    /// - Throws: Anything but a `CodingError`.
+    /// - Throws: Any error except a `CodingError`.
     public mutating func faults(of data: Data, limits: DecodingLimits = DecodingLimits()) throws -> [String] {
         do {
             _ = try JPEGTransform(coding: .optimizedTables, allowsTruncated: true).apply(to: data, limits: limits)
@@ -28,7 +28,7 @@ public struct LosslessCheck: Sendable {
             self.refused[error.code.description, default: 0] += 1
             return []
         }
-        // A file that is cut in a table is mended before it is read.
+        // The transform repairs a file that is cut within a table, but libjpeg cannot read it.
         guard let source = JPEGCoefficients(data) else {
             self.refused["unread by libjpeg", default: 0] += 1
             return []
@@ -39,7 +39,7 @@ public struct LosslessCheck: Sendable {
                 let fault = try self.fault(of: data, source, turn, coding, limits)
                 if let fault { faults.append("\(turn), \(coding): \(fault)") }
             } catch let error as CodingError {
-                // Less than one block wide.
+                // The image is narrower than one block.
                 if error.code != .notLossless { faults.append("\(turn), \(coding): \(error)") }
             }
         }
@@ -64,7 +64,7 @@ public struct LosslessCheck: Sendable {
         guard result.trimmedColumns == 0, result.trimmedRows == 0 else { return nil }
         let inverse: JPEGTransform.Turn = turn == .rotate90 ? .rotate270 : turn == .rotate270 ? .rotate90 : turn
         let back = try JPEGTransform(turn: inverse, coding: coding).apply(to: result.data, limits: limits)
-        // A turned edge that is cut of a block can't be turned back.
+        // An edge with a partial block cannot be turned back.
         guard back.trimmedColumns == 0, back.trimmedRows == 0 else { return nil }
         self.inverses += 1
         guard let before = JPEGCoefficients(back.data) else { return "libjpeg reads no coefficients of the way back" }

@@ -1,13 +1,13 @@
 import CTintypeCrypto
 public import TintypeImage
 
-/// What the corpus manifest says about pixels, computed from ours.
+/// Measures of our pixels that the corpus manifest has as well.
 ///
-/// Written with pointers and plain loops: tests are built without optimisation, and the images are large.
+/// The code uses pointers and plain loops, because tests are built without optimisation and the images are large.
 public enum PixelMeasure {
-    /// The SHA-256 of the pixels as straight RGBA rows without padding, in hexadecimal digits.
+    /// Returns the SHA-256 of the pixels as straight RGBA rows without padding, in hexadecimal digits.
     ///
-    /// With `clearsHidden` the colours of clear pixels count as 0.
+    /// If `clearsHidden` is true, the colours of transparent pixels count as 0.
     public static func digest(_ pixels: PixelBuffer, clearsHidden: Bool = false) -> String {
         let count = pixels.width * pixels.height * 4
         let rgba = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
@@ -54,7 +54,7 @@ public enum PixelMeasure {
         }
     }
 
-    /// The means of 16 by 16 cells, row by row, and of the whole, over red, green and blue times alpha.
+    /// Returns the means of 16 by 16 cells, row by row, and of the whole, for red, green and blue times alpha.
     public static func means(_ pixels: PixelBuffer) -> (cells: [Double], whole: [Double]) {
         let columns = (0..<16).map { Span(cell: $0, of: pixels.width) }
         let rows = (0..<16).map { Span(cell: $0, of: pixels.height) }
@@ -77,7 +77,7 @@ public enum PixelMeasure {
         return (cells, whole)
     }
 
-    /// The sums of red, green and blue times alpha over the cells of one row.
+    /// Returns the sums of red, green and blue times alpha over the cells of one row.
     private static func sums(of pixels: PixelBuffer, row: Int, _ columns: [Span]) -> [Double] {
         let rgba = UnsafeMutablePointer<UInt8>.allocate(capacity: pixels.width * 4)
         defer { rgba.deallocate() }
@@ -132,7 +132,7 @@ private struct Span {
 
     var length: Double { self.end - self.start }
 
-    /// How much of a pixel lies in the cell.
+    /// Returns the share of a pixel that lies in the cell.
     func share(_ pixel: Int) -> Double {
         min(self.end, Double(pixel + 1)) - max(self.start, Double(pixel))
     }

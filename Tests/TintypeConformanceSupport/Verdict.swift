@@ -1,9 +1,9 @@
-/// What came of a file of the corpus.
+/// The result of checking a corpus file.
 public enum Verdict: Sendable, Equatable {
-    /// As the corpus says.
+    /// The result agrees with the corpus.
     case right
-    /// Refused with a typed error, as the corpus asks or allows.
+    /// The decoder refused the file with a typed error, as the corpus requires or allows.
     case refused
-    /// Not as the corpus says, and why.
+    /// The result differs from the corpus, for the given reason.
     case wrong(String)
 }

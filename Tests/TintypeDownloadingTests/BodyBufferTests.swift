@@ -25,7 +25,7 @@ import TintypeTestSupport
         }
     }
 
-    /// In a process of its own, whose memory no other test uses.
+    /// Runs in a process of its own, whose memory no other test uses.
     @Test(.disabled(if: ThisProcess.isSanitized, "sanitizers take memory of their own"))
     func `a declared length that is a lie costs nothing`() async {
         await #expect(processExitsWith: .success) {

@@ -6,12 +6,12 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Bodies that keep to the memory that they may take together.
+/// Checks that bodies stay within the memory budget that they share.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct BodyMemoryTests {
     private static let size = 1_500_000
 
-    /// A downloader whose patience no test waits for, unless it is about that.
+    /// Creates a downloader whose patience never ends during a test, unless the test sets it.
     private func makeDownloader(
         memory: Int,
         patience: Duration = .seconds(600),
@@ -31,7 +31,7 @@ struct BodyMemoryTests {
         )
     }
 
-    /// A claim on all that the bodies of `downloader` may take, as a loader has that does not come to decode.
+    /// Returns a claim on the whole body budget of `downloader`, like that of a loader that has yet to decode.
     private func takeAll(of downloader: DownloadActor) -> ByteClaim {
         let claim = ByteClaim(downloader.bodyBudget)
         claim.set(downloader.bodyBudget.limit)
@@ -70,7 +70,7 @@ struct BodyMemoryTests {
             for try await body in group { #expect(body == content) }
         }
         let counters = await downloader.counters
-        // A block grows by doubling.
+        // The buffer of a body grows by doubling.
         #expect(counters.peakBodyBytes <= 2_000_000 + 2 * Self.size)
         #expect(counters.bodyBytes == 0)
     }
@@ -87,25 +87,25 @@ struct BodyMemoryTests {
             for try await body in group { #expect(body == Data(count: 300_000)) }
         }
         let counters = await downloader.counters
-        // One body more than the budget has room for, and what decodes it.
+        // One more body than the budget holds, and its decoder.
         #expect(counters.peakBodyBytes <= 400_000 + 600_000 + (128 << 10))
         #expect(counters.succeeded == 12)
         #expect(counters.bodyBytes == 0)
     }
 
-    /// The first bytes of a body that is coded with as large a window as it may be.
+    /// The first bytes of a body whose content coding has the largest possible window.
     struct Windowed: Sendable {
         let coding: String
         let window: Int
         let start: [UInt8]
 
-        /// The window, and a block of 100,000 times the same byte (RFC 8878, 3.1.1).
+        /// The window, and a block that repeats one byte 100,000 times (RFC 8878, 3.1.1).
         static let zstandard = Self(
             coding: "zstd",
             window: 8 << 20,
             start: [0x28, 0xB5, 0x2F, 0xFD, 0, 13 << 3] + [0x02, 0x35, 0x0C, 7]
         )
-        /// The window, and an uncompressed block of 16 MiB (RFC 7932, 9.1 and 9.2).
+        /// The window and an uncompressed block of 16 MiB (RFC 7932, 9.1 and 9.2).
         static let brotli = Self(coding: "br", window: 16 << 20, start: [0xCF, 0xFF, 0xFF, 0xFF] + [7, 7, 7])
     }
 
@@ -129,7 +129,7 @@ struct BodyMemoryTests {
     @Test func `bodies with large windows keep to the memory that they may take`() async throws {
         let coded = Windowed.zstandard
         let origin = try FaultyOrigin()
-        // It ends with an empty block.
+        // The body ends with an empty block.
         let response = FaultyResponse.body(coded.start + [1, 0, 0], headers: [("Content-Encoding", coded.coding)])
         for number in 0..<16 { origin.script("/\(number)", response) }
         let limit = 2 * coded.window
@@ -140,7 +140,7 @@ struct BodyMemoryTests {
         claim.giveBack()
         for task in tasks { #expect(try await task.value == Data(repeating: 7, count: 100_000)) }
         let counters = await downloader.counters
-        // Beside it one window, with what else a body takes.
+        // The limit, one more window, and the rest of a body's memory.
         #expect(counters.peakBodyBytes <= limit + coded.window + (1 << 20))
         #expect(counters.bodyBytes == 0)
     }
@@ -195,7 +195,7 @@ struct BodyMemoryTests {
             return try await downloader.response(for: request).body
         }
         await until { await downloader.counters.memoryWaits == 1 }
-        // The loop turns meanwhile, for longer than all limits.
+        // Keep the loop busy for longer than all limits.
         let start = ContinuousClock.now
         while .now - start < .milliseconds(2_100) { _ = await downloader.counters }
         #expect(await downloader.counters.failed == 0)

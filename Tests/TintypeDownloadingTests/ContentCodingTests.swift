@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Bodies that a server compresses although they were asked for as they are.
+/// Bodies that a server compresses although the request does not allow it.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct ContentCodingTests {
     private let downloader = DownloadActor.patient()
@@ -29,12 +29,12 @@ struct ContentCodingTests {
         "H4sIAAAAAAACA21PQQ7AIAj7Cl9jm4keHItglv1+CsNoskuVttYikSrjeUBi2B4JDIBwpV1qCcCUwxjEnZnahCbeVCROLyzC0DnzLJlmQItafeD5"
         + "eii42z/TiNQZU9p1aToX7OLCK3xRY6XfhaceL/T0+OomAQAA"
 
-    /// The same text in every coding, made with zlib, Google's brotli and Facebook's zstd.
+    /// The same text in every coding, encoded with zlib, Google's brotli and Facebook's zstd.
     private static let all = [
         Coded(coding: "gzip", base64: Self.gzip),
         Coded(coding: "X-GZip", base64: Self.gzip),
         Coded(coding: " , identity, gzip", base64: Self.gzip),
-        // Of two members.
+        // A gzip file of two members.
         Coded(
             coding: "gzip",
             base64:
@@ -48,7 +48,7 @@ struct ContentCodingTests {
                 "eNptT0EOwCAI+wpfY5uJHhyLYJb9fgrDaLJLlbbWIpEq43lAYtgeCQyAcKVdagnAlMMYxJ2Z2oQm3lQkTi8swtA58yyZZkCLWn3g+XoouNs/04"
                 + "jUGVPadWk6F+ziwit8UWOl34WnHi83mWt9"
         ),
-        // Without zlib's header, as some servers send it.
+        // The zlib header is missing, as some servers do it.
         Coded(
             coding: "deflate",
             base64:
@@ -115,11 +115,11 @@ struct ContentCodingTests {
         }
     }
 
-    /// Whole gzip around gzip that breaks off.
+    /// A complete gzip file that contains a truncated one.
     private static let cutInside =
         "H4sIAAAAAAACA5Pv5mAAASbmXH9HvgMKHL+54pNnd8rJdCdM+1vHdThjk/fUbdeUJmo9rnRIuiHHydNQsDQ2i/PAlMMSR+bOvNWidi9ExU9f59AFy886M9McuqNqH/ys0thx2/4yAHvyBO5aAAAA"
 
-    /// 4 MiB of zeros, coded twice: a few bytes of it give more than a share of a turn.
+    /// A few bytes that decode to more than a transfer's share of a turn: 4 MiB of zeros, coded twice.
     private static let zeros =
         "H4sIAAAAAAACA5Pv5mAAASbmtwcZGYGMJoX/6/M8HBgZRsEoGAWjYBSMglEwCkbBKBgFo2AUjIJRMNRBjXSWg7sgA4MDAwBZZBRbAhAAAA=="
 
@@ -152,7 +152,7 @@ struct ContentCodingTests {
         #expect(error?.code == .bodyCutShort)
     }
 
-    /// `bytes` as `deflate` without compression (RFC 1951, 3.2.4).
+    /// Returns `bytes` as uncompressed `deflate` data (RFC 1951, 3.2.4).
     private static func stored(_ bytes: [UInt8]) -> [UInt8] {
         stride(from: 0, to: bytes.count, by: 5_000).flatMap { start -> [UInt8] in
             let block = bytes[start..<min(bytes.count, start + 5_000)]
@@ -176,7 +176,7 @@ struct ContentCodingTests {
     }
 
     @Test func `blocks of nothing count towards the limit of bodies`() async throws {
-        // Each of them is a block of no bytes; the last one does not come.
+        // Each block is empty, and the last block never comes.
         let blocks = Array(repeating: [0, 0, 0, 0xFF, 0xFF] as [UInt8], count: 20_000).flatMap(\.self)
         let body = FaultyResponse([
             FaultyResponse.head(200, [("Content-Encoding", "deflate"), ("Transfer-Encoding", "chunked")]),
@@ -189,7 +189,7 @@ struct ContentCodingTests {
 
     @Test func `bytes between two codings take turns, though they give nothing`() throws {
         let blocks = Array(repeating: [0, 0, 0, 0xFF, 0xFF] as [UInt8], count: 13_000).flatMap(\.self)
-        // All of them in one block that is stored.
+        // Put all blocks into one stored block.
         let (low, high) = (UInt8(blocks.count & 0xFF), UInt8(blocks.count >> 8))
         let coded = [0, low, high, ~low, ~high] + blocks
         let decoder = try ContentDecoder([.deflate, .deflate], limit: 1 << 20)
@@ -219,9 +219,9 @@ struct ContentCodingTests {
         #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
     }
 
-    /// What a decoder makes of `bytes`, handed over as libcurl does it; `nil` for damage.
+    /// Decodes `bytes` as libcurl passes them to a decoder, or returns `nil` if they are damaged.
     ///
-    /// They come in pieces, and after a pause again from the piece that was refused, with more behind it perhaps.
+    /// The bytes come in pieces. After a pause, libcurl repeats the refused piece, and may append more bytes to it.
     private static func decoded(
         _ bytes: [UInt8],
         _ codings: [ContentCoding],

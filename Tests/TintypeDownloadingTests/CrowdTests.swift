@@ -4,7 +4,7 @@ import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the long checks do with ten thousand and a hundred thousand transfers, with fewer.
+/// Smaller versions of the long checks, which run ten thousand and a hundred thousand transfers.
 @Suite(.alone, .timeLimit(.minutes(5)))
 struct CrowdTests {
     @Test func `hundreds of transfers that drip all arrive`() async throws {

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct CurlLoopTests {
-    /// An actor on a loop of its own.
+    /// An actor with its own loop.
     private actor Worker {
         nonisolated let loop: CurlLoop
         nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
@@ -21,7 +21,7 @@ struct CurlLoopTests {
             self.count += 1
         }
 
-        /// Queues `count` jobs and stops the loop before it can have run any of them.
+        /// Queues `count` jobs and stops the loop before it can run any of them.
         func stopAfterQueueing(_ count: Int) -> [Task<Void, Never>] {
             let tasks = (0..<count).map { _ in Task { self.work() } }
             self.loop.stop()

@@ -4,7 +4,7 @@ import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Every fault gives the right error or the right body, and never a wrong one.
+/// Checks that every fault leads to the right error or the right body.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct FaultTableTests {
     private static let content = Array(pattern(5_000))
@@ -220,7 +220,7 @@ struct FaultTableTests {
     @Test(arguments: table)
     func `each fault ends as it should`(fault: Fault) async throws {
         let origin = try FaultyOrigin(["/a": fault.response])
-        // Only what falls silent is to take that long.
+        // Use the short timeout only for faults that must time out.
         let timeout: Duration = if case .error(.timedOut) = fault.ending { .milliseconds(300) } else { .seconds(60) }
         let request = DownloadRequest(url: origin.url("/a"), timeout: timeout)
         switch fault.ending {
@@ -236,7 +236,7 @@ struct FaultTableTests {
 
     private static let settings = FaultyResponse.frame(type: 4)
 
-    /// A head whose status is a literal, then a body of one byte.
+    /// Returns a head with a literal status and a body of one byte.
     private static func answer(status: String) -> [UInt8] {
         let head = [0x08, UInt8(status.utf8.count)] + Array(status.utf8)
         return self.settings + FaultyResponse.frame(type: 1, flags: 4, stream: 1, head)
@@ -289,7 +289,7 @@ struct FaultTableTests {
         }
     }
 
-    /// In a process of its own, whose memory no other test uses.
+    /// Runs in a process of its own, whose memory no other test uses.
     @Test(.disabled(if: ThisProcess.isSanitized, "sanitizers take memory of their own"))
     func `a declared length costs nothing before its bytes come`() async {
         await #expect(processExitsWith: .success) {
@@ -346,7 +346,7 @@ struct FaultTableTests {
     }
 
     @Test func `a body that is fast enough is not given up`() async throws {
-        // Longer than the period, which is longer than a busy machine stands still.
+        // The body takes longer than the period, and the period is longer than a busy machine stalls.
         let body = Array(Self.content[..<100])
         let origin = try FaultyOrigin(["/a": .drip(body, size: 1, pauseMilliseconds: 50)])
         var configuration = DownloadActor.Configuration()

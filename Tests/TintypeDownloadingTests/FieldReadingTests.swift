@@ -5,11 +5,11 @@ import TintypeTestSupport
 
 @testable import TintypeDownloading
 
-/// What an origin writes into the fields that a download reads.
+/// The header fields that a download reads, with hostile values.
 @Suite struct FieldReadingTests {
     private static let digits = String(repeating: "9", count: 20_000)
 
-    /// Values that are long, or would be more than a number holds.
+    /// Values that are very long, or larger than an integer can hold.
     private static let values =
         ["\"", "\"\\", ",", " ", "a,", ";", "/", "-", "9-", "\u{1F1E6}", "a\u{301}", "\0"]
         .map { String(repeating: $0, count: 4_000) } + [

@@ -5,7 +5,7 @@ import TintypeTestSupport
 @testable import TintypeDownloading
 
 @Suite struct FrameTrackerTests {
-    /// Returns the tracker's verdict on the stream of one request once `frames` have come.
+    /// Returns the tracker's verdict on the stream of one request after the given frames.
     private static func hasEnded(
         _ frames: [UInt8],
         bodyBytes: Int,
@@ -57,7 +57,7 @@ import TintypeTestSupport
         let frames = Self.start + FaultyResponse.dataFrame(Self.body) + Self.trailers
         #expect(Self.hasEnded(frames, bodyBytes: 300, hasTrailers: true))
         #expect(!Self.hasEnded(frames, bodyBytes: 300))
-        // A head alone is the answer to a request for a head.
+        // A response to a HEAD request has no body.
         #expect(Self.hasEnded(FaultyResponse.frame(type: 1, flags: 5, stream: 1, [0x88]), bodyBytes: 0))
     }
 

@@ -5,7 +5,7 @@ import TintypeHTTP
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// How bodies end over HTTP/2, where libcurl 7.88 reports success for many that are not whole.
+/// Ends of bodies over HTTP/2, for many of which libcurl 7.88 reports success although the body is not complete.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct HTTP2EndTests {
     private static let body = [UInt8](pattern(40_000))
     private static let half = Array(body[..<12_000])
@@ -20,9 +20,9 @@ import TintypeTestTraits
         return DownloadActor(configuration: configuration)
     }
 
-    /// An origin whose connections each send these frames when a request has come, and then `fault`.
+    /// Returns an origin whose connections wait for a request, and send these frames and then `fault`.
     ///
-    /// The fault has a TLS record of its own: libcurl drops what came in the same record as a reset.
+    /// The fault has its own TLS record, because libcurl drops all data in the same record as a reset.
     private static func origin(
         _ frames: [UInt8],
         then fault: [UInt8] = [],
@@ -48,7 +48,7 @@ import TintypeTestTraits
     struct Fault: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let frames: [UInt8]
-        /// The errors with which a load may fail if nothing of the body came before the fault.
+        /// The errors with which a load may fail if the fault follows the head at once.
         let codesBehindHead: [DownloadError.Code]
 
         init(
@@ -62,7 +62,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Each of them made libcurl 7.88 report success, with or without a length.
+    /// The faults, for each of which libcurl 7.88 reported success, with and without a length.
     static let faults = [
         Fault("RST_STREAM without an error", FaultyResponse.resetFrame(code: 0)),
         Fault("RST_STREAM for HTTP/1.1", FaultyResponse.resetFrame(code: 13)),
@@ -76,7 +76,7 @@ import TintypeTestTraits
         Fault("WINDOW_UPDATE by nothing", FaultyResponse.frame(type: 8, [0, 0, 0, 0])),
         Fault("PUSH_PROMISE", FaultyResponse.frame(type: 5, flags: 4, stream: 1, [0, 0, 0, 2, 0x82, 0x87, 0x84])),
         Fault("DATA that is too large", FaultyResponse.frame(type: 0, flags: 1, stream: 1, Array(body[..<16_385]))),
-        // Trailers end a stream properly, even if nobody can read them: the body is whole, and empty.
+        // Trailers end a stream even if nobody can read them, so the body is complete and empty.
         Fault(
             "trailers that can't be read",
             FaultyResponse.frame(type: 1, flags: 5, stream: 1, [0x80]),
@@ -159,12 +159,12 @@ import TintypeTestTraits
         let origin = try FaultyOrigin(
             [
                 "*": FaultyResponse([settings] + whole.flatMap { [.awaitStreams(1), .send($0)] } + [.stall]),
-                // One of them may come by HTTP/1.1, and the other then over its connection.
+                // One of the requests may use HTTP/1.1, and then the other reuses its connection.
                 "/a": .body(Self.body),
             ],
             speaksHTTP2: true
         )
-        // Stream 3 is never answered in full: a reset of stream 1 leaves it to the end of the connection.
+        // The origin never completes stream 3. After a reset of stream 1, stream 3 lasts until the connection ends.
         origin.script(
             "*",
             sequence: [FaultyResponse([settings, .awaitStreams(2), .send(halves + fault.frames), .close])]
@@ -188,7 +188,7 @@ import TintypeTestTraits
     }
 
     @Test func `nginx needs no length over HTTP 2`() async throws {
-        // A page that may include others has no length.
+        // nginx sends no length for a page with server-side includes.
         let files = ["a": pattern(1_000_000), "b": pattern(3)]
         let origin = try NginxOrigin(files: files, servesTLS: true, directives: "ssi on; ssi_types *;")
         let downloader = DownloadActor.patient()

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// What becomes a line of a request, or a part of one, and would end it.
+/// Values that become part of a line of a request and contain a line break.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct InjectionTests {
     struct Attempt: Sendable, CustomTestStringConvertible {

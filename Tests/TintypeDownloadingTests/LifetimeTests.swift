@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct LifetimeTests {
-    /// Makes a downloader whose loop opens `gate` when its thread ends.
+    /// Creates a downloader that opens `gate` when the thread of its loop ends.
     private func makeDownloader(opening gate: Gate) -> DownloadActor {
         DownloadActor(configuration: .init(), loopDidEnd: { Task { await gate.open() } })
     }
@@ -69,7 +69,7 @@ struct LifetimeTests {
                         let task = Task { try await downloader.body(at: origin.url("/a")) }
                         if number % 2 == 0 { task.cancel() }
                         _ = await task.result
-                        // The thread starts with the first job; a task that was cancelled early may bring none.
+                        // The thread starts with the first job, and a task that is cancelled early may not add one.
                         _ = await downloader.counters
                     }
                     await hasEnded.wait()

@@ -64,13 +64,13 @@ struct RedirectTests {
         Location(bytes: Array("caf\u{E9}".utf8), path: "/x/caf%C3%A9"),
         Location(bytes: [0xFF, 0x2F, 0xC3, 0xA9, 0x3F, 0xFC], path: "/x/%FF/%C3%A9?%FC"),
         Location(bytes: Array("/a b%20".utf8) + [0x80], path: "/a%20b%20%80"),
-        // Folded, as old servers do it.
+        // A folded line, as old servers send it.
         Location(bytes: Array("/".utf8) + [0xE4] + Array("\r\n ".utf8) + [0xF6], path: "/%E4%20%F6"),
     ])
     func `the bytes of a location are asked for as they are`(location: Location) async throws {
         for prefix in ["", "http://127.0.0.1:", "//127.0.0.1:"] {
             let origin = try FaultyOrigin()
-            // Only what is absolute can follow a host.
+            // Only an absolute path can follow a host.
             let bytes = location.bytes
             guard prefix.isEmpty || bytes.first == UInt8(ascii: "/") else { continue }
             let host = prefix.isEmpty ? "" : "\(prefix)\(origin.port)"

@@ -103,7 +103,7 @@ struct RequestTests {
             _ = try await self.downloader.response(for: request)
         }
         #expect(Set(jar.cookies.map(\.name)) == Set((110..<160).map { "c\($0)" }))
-        // What is there already keeps its age.
+        // Replacing a cookie does not change its age.
         #expect(jar.insert(CookieJar.Cookie(name: "c110", value: "new", domain: "127.0.0.1")))
         #expect(jar.insert(CookieJar.Cookie(name: "c160", value: "1", domain: "127.0.0.1")))
         #expect(Set(jar.cookies.map(\.name)) == Set((111..<161).map { "c\($0)" }))
@@ -162,7 +162,7 @@ struct RequestTests {
         #expect(error.code == code)
         #expect(error.message.contains(advice) && error.message.contains("status \(status)"), "\(error)")
         #expect(!error.message.contains("Ask again"))
-        // It is no answer of the host.
+        // The status is the proxy's, not the host's.
         #expect(error.status == nil)
         #expect(proxy.requestCount(for: "example.org:443") == (code == .cannotConnect ? 2 : 1))
     }
@@ -174,7 +174,7 @@ struct RequestTests {
         #expect(try await self.downloader.error(for: request).message.contains("credentials for the proxy"))
         request.proxy = .proxy("http://proxy.invalid:1")
         #expect(try await self.downloader.error(for: request).message.contains("The proxy has no address"))
-        // It speaks no SOCKS, and leaves.
+        // The server does not speak SOCKS, and closes the connection.
         let socks = try FaultyOrigin()
         request.proxy = .proxy("socks5h://127.0.0.1:\(socks.port)")
         async let error = self.downloader.error(for: request)

@@ -112,7 +112,7 @@ import TintypeTestSupport
 
     // MARK: The whole response
 
-    /// The code of the error that a whole response leads to; `nil` if there is no error.
+    /// Returns the code of the error for a complete response, or `nil` if there is no error.
     private func code(
         _ end: BodyEnd,
         declared: Int64? = nil,

@@ -35,7 +35,7 @@ struct ResumptionTests {
         )
     }
 
-    /// The first half, cut.
+    /// Returns a response that breaks off after the first half.
     private static func firstHalf(
         _ validators: [(String, String)] = [("ETag", "\"v1\"")],
         ranges: String = "bytes"
@@ -58,7 +58,7 @@ struct ResumptionTests {
 
     private var request: DownloadRequest { DownloadRequest(url: self.origin.url("/a")) }
 
-    /// Lets a transfer break off, as a process of its own would.
+    /// Lets a transfer break off and stores its part, as another process would.
     private func breakOff() async throws {
         let downloader = self.downloader()
         #expect(try await downloader.error(for: self.request).code == .bodyCutShort)
@@ -93,7 +93,7 @@ struct ResumptionTests {
         #expect(response.metrics.resumedBytes == Int64(Self.cut))
         #expect(shown.elements.reduce(Data(), +) == Data(Self.content))
         #expect(await downloader.counters.resumed == 1)
-        // What is complete is forgotten.
+        // The store removes the part of a complete body.
         #expect(try await downloader.response(for: self.request).body == Data([1]))
         #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
     }
@@ -189,9 +189,9 @@ struct ResumptionTests {
         #expect(try await self.downloader().response(for: self.request).body == Data(answer.body))
     }
 
-    // MARK: Where the halves come from
+    // MARK: Origins of the halves
 
-    /// Answers as the second half where a part is asked for, and with a whole of its own else.
+    /// Returns the second half for a range request, and another whole body for any other request.
     private static func either(_ whole: [UInt8]) -> FaultyResponse {
         .either(
             part: self.secondHalf(body: Array(whole[self.cut...])),
@@ -203,7 +203,7 @@ struct ResumptionTests {
 
     struct Ways: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// Whether the first half, and the second, come from behind a redirect to another origin.
+        /// Whether the first half comes after a redirect to another origin.
         let isFirstRedirected: Bool
         let isSecondRedirected: Bool
         let isInMemory: Bool
@@ -242,7 +242,7 @@ struct ResumptionTests {
             body = try await self.downloader().response(for: self.request).body
         }
         #expect(body == Data(Self.foreign))
-        // Neither does another address learn the tag.
+        // The other address must not see the entity tag either.
         let last = (ways.isSecondRedirected ? other.requestHeads(for: "/b") : self.origin.requestHeads(for: "/a")).last
         #expect(last?.contains("Range:") == false)
     }
@@ -283,7 +283,7 @@ struct ResumptionTests {
             ("ETag", "\"v1\""), ("Content-Type", "image/png"), ("Cache-Control", "max-age=1"), ("X-First", "1"),
             ("Set-Cookie", "a=1"), ("Age", "7"),
         ]
-        // A part that If-Range asked for need not say again what the whole is (RFC 9110, 15.3.7).
+        // The response to If-Range need not repeat the fields of the whole (RFC 9110, 15.3.7).
         let rest = [("Cache-Control", "max-age=60"), ("X-Second", "2")]
         self.origin.script("/a", sequence: [Self.firstHalf(fields), Self.secondHalf(fields: rest)])
         if !isInMemory { try await self.breakOff() }
@@ -498,7 +498,7 @@ struct ResumptionTests {
         try await self.breakOff()
         let downloader = self.downloader()
         #expect(try await downloader.error(for: self.request).status == 400)
-        // The store forgets in a job of its own.
+        // The store removes the part in a job of its own.
         await until { downloader.loop.engine.partials.store?.isEmpty != false }
         #expect(try await downloader.response(for: self.request).body == Data([1]))
         #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
@@ -597,7 +597,7 @@ struct ResumptionTests {
 }
 
 extension FaultyResponse {
-    /// Answers with `part` where a part is asked for, and with `whole` else.
+    /// Returns `part` for a range request, and `whole` for any other request.
     static func either(part: FaultyResponse, whole: FaultyResponse) -> FaultyResponse {
         FaultyResponse([.answer { String(decoding: $0, as: UTF8.self).contains("Range:") ? part : whole }])
     }

@@ -53,7 +53,7 @@ struct RetryTests {
             let policy = RetryPolicy(maximumAttempts: .max, initialDelay: initial, maximumDelay: maximum)
             let error = DownloadError(code: .connectionLost, message: "It broke.")
             let delay = try #require(policy.delay(after: error, attempts: attempts, date: Self.date, random: 1))
-            // Such numbers are rounded.
+            // The comparison uses `Double`, because such long durations are rounded.
             #expect(delay / .seconds(1) <= maximum / .seconds(1))
             if attempts == 1 { #expect(delay / .seconds(1) == min(initial, maximum) / .seconds(1)) }
         }
@@ -136,7 +136,7 @@ struct RetryTests {
         #expect(policy.delay(after: error, attempts: 1, date: Self.date, random: 1) == delay)
     }
 
-    /// As many tries as there are, at most 20.
+    /// Takes tries from the budget until it is empty, at most 20, and returns their number.
     private func tries(_ budget: inout RetryBudget, now: LoopInstant) -> Int {
         (0..<20).count { _ in budget.takeTry(now: now) }
     }

@@ -22,7 +22,7 @@ struct SchedulingTests {
         return DownloadActor(configuration: configuration)
     }
 
-    /// Asks for something and returns once it waits in the queue.
+    /// Starts a request, and returns when it waits in the queue.
     private func ask(
         _ number: Int,
         _ priority: DownloadPriority = .normal,
@@ -52,7 +52,7 @@ struct SchedulingTests {
         await meanwhile()
         await downloader.resume()
         for task in tasks { try await task.value }
-        // Callers may be resumed in any order; the events come in the order of the loop.
+        // Callers may resume in any order, but the events come in the order of the loop.
         var order: [Int] = []
         for await event in events {
             if case .finished = event.kind { order.append(Int(event.url.lastPathComponent) ?? 0) }
@@ -111,7 +111,7 @@ struct SchedulingTests {
             await until { await downloader.counters.shared >= 2 }
             left.cancel()
             _ = await left.result
-            // It ends with the transfer.
+            // The task of the remaining caller ends with the transfer.
             _ = joined
         }
         #expect(order == [3, 1, 2])

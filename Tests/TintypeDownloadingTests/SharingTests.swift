@@ -10,7 +10,7 @@ struct SharingTests {
     private let downloader = DownloadActor.patient()
     private let door = Latch()
 
-    /// Starts `count` equal requests and waits until all of them share the transfer.
+    /// Starts `count` equal requests, and returns when all of them share one transfer.
     private func tasks(_ count: Int, for request: DownloadRequest) async -> [Task<Data, any Error>] {
         let downloader = self.downloader
         let tasks = (0..<count).map { _ in Task { try await downloader.response(for: request).body } }

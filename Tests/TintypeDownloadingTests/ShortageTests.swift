@@ -7,9 +7,9 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Downloads of a process that has too little of something.
+/// Downloads in a process that runs out of threads, descriptors or memory.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ShortageTests {
-    /// Nothing listens there.
+    /// A port on which no server listens.
     static let closedPort = "http://127.0.0.1:9/a.jpg"
 
     @Test func `without a thread a download fails, and the next one tries again`() async throws {
@@ -55,7 +55,7 @@ import TintypeTestTraits
                 try #require(error?.code == .tooManyOpenFiles)
                 try #require(error?.message.contains("ulimit -n") == true)
             }
-            // Now the loop runs, and the answer is the machine's.
+            // Now the loop runs, and the connection is refused.
             let error = await #expect(throws: DownloadError.self) {
                 try await downloader.response(for: DownloadRequest(url: url))
             }
@@ -104,7 +104,7 @@ import TintypeTestTraits
             try #require(result)
             let address = try ResourceAddress(ShortageTests.closedPort)
             try #require(DownloadError.outOfMemory(at: address).code.description == "outOfMemory")
-            // What fits is still taken.
+            // A body that fits is still accepted.
             try #require(body.appendInPlace(maximum: 1 << 20) { _ in 0 } == 0)
         }
     }

@@ -11,26 +11,27 @@ struct ShutdownTests {
     @Test func `threads and descriptors are given back before it returns`() async throws {
         let origin = try NginxOrigin(files: ["a": Data([1, 2, 3])])
         let address = origin.url("/a").absoluteString
-        // A process of its own, since those of other tests would count.
+        // Use a process of its own, because threads and descriptors of other tests would count.
         await #expect(processExitsWith: .success) { [address = address as String] in
             let folder = try TemporaryDirectory()
-            // What the system opens once, it keeps; also for the first timer, which a wait below may need or not.
+            // The system opens some descriptors once and keeps them, for example for the first timer. Wait here to open
+            // them all.
             var looks = 0
             await until {
                 looks += 1
-                // By then it has slept, and not only given way.
+                // After so many checks, `until` has slept and not only yielded.
                 return looks > 101
             }
             try await ShutdownTests.use(address, folder)
             let before = ThisProcess.descriptorCount
             for _ in 0..<20 { try await ShutdownTests.use(address, folder) }
-            // A thread that was joined may be seen for a moment longer, and the runtime opens a file now and then.
+            // A joined thread may stay visible for a moment, and the runtime opens a file now and then.
             await until { !ThisProcess.threadNames.contains { $0.hasPrefix("tintype-") } }
             await until { ThisProcess.descriptorCount <= before }
         }
     }
 
-    /// Lets a downloader take all that it may take, and shuts it down.
+    /// Lets a downloader use a thread, connections and files, and shuts it down.
     private static func use(_ address: String, _ folder: TemporaryDirectory) async throws {
         var configuration = DownloadActor.Configuration()
         configuration.partialBodies = .init(directory: folder.path(of: "parts"))
@@ -47,7 +48,7 @@ struct ShutdownTests {
         try #require(ThisProcess.threadNames.contains("tintype-curl"))
         await downloader.shutdown()
         await until { !ThisProcess.threadNames.contains("tintype-curl") }
-        // The actor is still of use to those that have it.
+        // The actor still answers after the shutdown.
         try #require(await downloader.counters.active == 0)
     }
 
@@ -103,7 +104,7 @@ struct ShutdownTests {
                 returns.record(number)
             }
         }
-        // Turns enough for one that does not wait.
+        // So many turns are enough for a call that does not wait.
         for _ in 0..<1_000 { await Task.yield() }
         #expect(returns.elements.isEmpty)
         mayEnd.open()

@@ -6,12 +6,12 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Transfers that drip end, with the defaults too, and hold up no other meanwhile.
+/// Checks that very slow transfers end, even with the default limits, and do not delay other transfers.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct SlownessTests {
-    // MARK: The defaults, by the clock of the test
+    // MARK: The defaults, with simulated time
 
-    /// A transfer with the default limits, and what its request began with.
+    /// Returns a transfer with the default limits, and its start.
     private static func transfer(_ lines: [String]) throws -> (TransferMachine, LoopInstant) {
         let request = DownloadRequest(url: try url("http://a.example/b"))
         var machine = TransferMachine(limits: TransferLimits(request, .init()))
@@ -27,7 +27,7 @@ struct SlownessTests {
         return (machine, start)
     }
 
-    /// Lets something come that counts for nothing, and looks at the transfer then.
+    /// Delivers something that does not count as progress, and checks the time limits.
     private static func look(
         at machine: inout TransferMachine,
         _ now: LoopInstant,
@@ -38,7 +38,7 @@ struct SlownessTests {
         return machine.transition(.look(connectTime: .milliseconds(1), bodyBytes: bodyBytes), at: now)
     }
 
-    /// Looks at the transfer every half second; returns the limit that it passes, and after how many seconds.
+    /// Checks the time limits every half second, and returns the exceeded limit with the seconds until then.
     private static func end(
         of machine: inout TransferMachine,
         from start: LoopInstant,
@@ -84,7 +84,7 @@ struct SlownessTests {
         #expect(100...141 ~= end.seconds)
     }
 
-    /// Seconds and the bytes that have come by then: slow ways that people have.
+    /// A slow connection of the real world, with the bytes that have arrived after some seconds.
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let bytes: @Sendable (Double) -> Int64
@@ -108,7 +108,7 @@ struct SlownessTests {
         _ = transfer.transition(.pause(.reader), at: start)
         #expect(Self.end(of: &transfer, from: start) { _ in 0 } == nil)
         #expect(transfer.exchange?.isLagging == false)
-        // From when it goes on, it has a whole window again.
+        // When the reader continues, the transfer has a whole window again.
         _ = transfer.transition(.resume(bodyBytes: 0), at: start + .seconds(3_600))
         let end = try #require(Self.end(of: &transfer, from: start + .seconds(3_600)) { _ in 0 })
         #expect(end.limit == .speed)
@@ -197,7 +197,7 @@ struct SlownessTests {
         configuration.firstByteTimeout = nil
         configuration.retryPolicy = RetryPolicy(maximumAttempts: 2, initialDelay: .zero)
         let downloader = DownloadActor(configuration: configuration)
-        // It fails, and before it may try again another takes its only place.
+        // The first try fails. Another transfer takes the only place before the second try can start.
         let refused = Latch()
         origin.script("/a", FaultyResponse([.wait(refused), .reset]))
         var request = DownloadRequest(url: origin.url("/a"))

@@ -4,9 +4,9 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Finding the socket of a connection by its ends.
+/// Finds the socket of a connection by the addresses of its ends.
 @Suite(.waiting, .timeLimit(.minutes(1))) struct SocketNamesTests {
-    /// Two sockets with the same local end that are connected to the same port of 127.0.0.1 and of 127.0.0.2.
+    /// Two sockets with the same local address and remote port, connected to 127.0.0.1 and to 127.0.0.2.
     private final class Pair {
         private let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         let sockets = (0..<2).map { _ in socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0) }
@@ -28,7 +28,7 @@ import TintypeTestTraits
             for descriptor in self.sockets + [self.listener] { close(descriptor) }
         }
 
-        /// Binds or connects a socket; returns its own port.
+        /// Binds or connects a socket, and returns its own port.
         @discardableResult
         private static func call(
             _ function: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt,
@@ -73,7 +73,7 @@ import TintypeTestTraits
         }
         #expect(found("127.0.0.1", remotePort: pair.remotePort) == [pair.sockets[0]])
         #expect(found("127.0.0.2", remotePort: pair.remotePort) == [pair.sockets[1]])
-        // Neither is preferred if libcurl says something else, or nothing.
+        // Both sockets are candidates if libcurl reports another address or none.
         #expect(found("127.0.0.3", remotePort: pair.remotePort) == pair.sockets)
         #expect(found("", remotePort: pair.remotePort) == pair.sockets)
         #expect(found(nil, remotePort: pair.remotePort) == pair.sockets)

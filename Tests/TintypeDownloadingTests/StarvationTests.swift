@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// A peer that sends faster than it is read takes its turn and no more.
+/// Checks that a peer that sends faster than the loop reads gets its share of turns and no more.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct StarvationTests {
     private static let content = Array(pattern(5_000))
@@ -54,7 +54,7 @@ struct StarvationTests {
     func `a flood ends by its bytes`(flood: Flood, usesTLS: Bool) async throws {
         let origin = try FaultyOrigin(["/a": flood.response], usesTLS: usesTLS)
         var configuration = DownloadActor.Configuration()
-        // Nothing but bytes may end it.
+        // Only the limits on bytes may end the flood.
         configuration.timeout = .seconds(600)
         configuration.firstByteTimeout = nil
         configuration.minimumSpeed = nil
@@ -62,11 +62,11 @@ struct StarvationTests {
         if let path = origin.authorityPath { configuration.tls.authorities = .file(path: path) }
         let error = try await DownloadActor(configuration: configuration).error(at: origin.url("/a"))
         #expect(error.code == flood.code, "\(error)")
-        // What was read, and what lay in the sockets.
+        // Count the bytes that were read and the bytes in the socket buffers.
         #expect(origin.floodedBytes < 40 << 20)
     }
 
-    /// A downloader that no number of bytes ends a flood for.
+    /// Creates a downloader without a limit that could end a flood.
     private func boundless() -> DownloadActor {
         var configuration = DownloadActor.Configuration()
         configuration.timeout = .seconds(600)
@@ -86,7 +86,7 @@ struct StarvationTests {
         }
         await origin.waitForRequests(3, for: "/flood")
         await until { origin.floodedBytes > 32 << 20 }
-        // Sockets, jobs and time limits have their turns.
+        // Other sockets, jobs and time limits have their turns.
         for number in 0..<20 {
             #expect(try await downloader.body(at: healthy.url("/a?\(number)")) == Data(Self.content))
         }
@@ -142,14 +142,14 @@ struct StarvationTests {
         let block = (0..<2_000).flatMap { _ in frames.frame }
         let origin = try FaultyOrigin(["*": FaultyResponse([.send(frames.start), .flood(block)])], speaksHTTP2: true)
         var configuration = DownloadActor.Configuration()
-        // Nothing but bytes may end it.
+        // Only the limits on bytes may end the flood.
         configuration.timeout = .seconds(600)
         configuration.firstByteTimeout = nil
         configuration.minimumSpeed = nil
         configuration.tls.authorities = .file(path: try #require(origin.authorityPath))
         let error = try await DownloadActor(configuration: configuration).error(at: origin.url("/a"))
         #expect([.invalidResponse, .connectionLost].contains(error.code), "\(error)")
-        // What was read, and what lay in the sockets.
+        // Count the bytes that were read and the bytes in the socket buffers.
         #expect(origin.floodedBytes < 40 << 20)
     }
 
@@ -179,7 +179,7 @@ struct StarvationTests {
             _ = write(pair[1], "a", 1)
         }
         let dear = pairs[0].near
-        // A turn that is over at once has one socket in it, and all of them stay ready.
+        // A turn of no time serves one socket, and all sockets stay ready.
         var served: [CInt: Int] = [:]
         for _ in 0..<128 {
             poll.wait(milliseconds: 0, turn: .zero) { descriptor, _ in
@@ -189,7 +189,7 @@ struct StarvationTests {
             }
         }
         #expect(served.values.reduce(0, +) == 128)
-        // By turns each would have 16.
+        // Serving the sockets in a fixed order would give each of them 16 turns.
         #expect((2...14).contains(served[dear, default: 0]))
         for pair in pairs { #expect(served[pair.near, default: 0] >= 2) }
     }

@@ -23,7 +23,7 @@ struct StreamingTests {
     }
 
     @Test func `a reader that lags makes the server wait, and is not timed out`() async throws {
-        // More than the buffers of both kernels hold.
+        // The content is larger than the buffers of both kernels.
         let content = [UInt8](pattern(24 << 20))
         let sent = Latch()
         let origin = try FaultyOrigin([
@@ -36,7 +36,7 @@ struct StreamingTests {
         let stream = try await self.downloader.stream(for: request, bufferSize: 64 << 10)
         var iterator = stream.makeAsyncIterator()
         let first = try #require(try await iterator.next())
-        // The loop turns for other transfers meanwhile, for longer than the timeout.
+        // Meanwhile the loop serves other transfers for longer than the timeout.
         let start = ContinuousClock.now
         let other = try FaultyOrigin(["/b": .body([1])])
         while .now - start < .milliseconds(3_300) { _ = try await self.downloader.body(at: other.url("/b")) }
@@ -49,7 +49,7 @@ struct StreamingTests {
     @Test func `a stream that is not read closes its connection`() async throws {
         let origin = try FaultyOrigin(["/a": .stall(declaredLength: 100, after: [1])])
         do {
-            // Longer than a machine that does much else can keep the end of the scope waiting.
+            // A busy machine may leave the scope late, but not so late.
             let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(55))
             _ = try await self.downloader.stream(for: request)
         }
@@ -104,7 +104,7 @@ struct StreamingTests {
         #expect(count <= 60_000)
     }
 
-    /// 300,000 bytes.
+    /// A gzip file that decodes to 300,000 zeros.
     static let gzippedZeros =
         "H4sIAAAAAAACA+3BAQ0AAADCoPdPbQ8HFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
         + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"

@@ -4,7 +4,7 @@ import TintypeConcurrency
 import TintypeDownloading
 
 extension DownloadActor {
-    /// A downloader that gives up late: on a starved machine an origin may be silent for longer than the default.
+    /// Returns a downloader with long time limits, because an origin on a busy machine may be silent for long.
     static func patient(hooks: DownloadHooks = DownloadHooks()) -> DownloadActor {
         var configuration = Configuration()
         configuration.timeout = .seconds(60)
@@ -13,12 +13,12 @@ extension DownloadActor {
         return DownloadActor(configuration: configuration, hooks: hooks)
     }
 
-    /// The body at a URL.
+    /// Returns the body at a URL.
     nonisolated func body(at url: URL) async throws -> Data {
         try await self.response(for: DownloadRequest(url: url)).body
     }
 
-    /// The error that a request must end with.
+    /// Returns the error that a request must fail with.
     nonisolated func error(
         for request: DownloadRequest,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -29,7 +29,7 @@ extension DownloadActor {
         return try #require(error, sourceLocation: sourceLocation)
     }
 
-    /// The error that a URL must end with.
+    /// Returns the error that a request for a URL must fail with.
     nonisolated func error(
         at url: URL,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -39,13 +39,13 @@ extension DownloadActor {
 }
 
 extension Result {
-    /// Whether the result is that of a cancelled task.
+    /// Whether the task was cancelled.
     var isCancellation: Bool {
         if case .failure(let error) = self { error is CancellationError } else { false }
     }
 }
 
-/// Keeps what an observer was shown.
+/// Records the values that an observer receives.
 final class Recorder<Element: Sendable>: Sendable {
     private let state = Locked([Element]())
 
@@ -56,7 +56,7 @@ final class Recorder<Element: Sendable>: Sendable {
     }
 }
 
-/// Bytes that do not repeat soon, so that a lost or doubled piece shows.
+/// Returns bytes that do not repeat soon, so that a lost or doubled piece is noticed.
 func pattern(_ count: Int) -> Data {
     var bytes = Data(count: count)
     bytes.withUnsafeMutableBytes { bytes in

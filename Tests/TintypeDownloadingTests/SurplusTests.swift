@@ -7,12 +7,12 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// What a server sends beside its answer never passes for the answer to another request.
+/// Checks that bytes after a response never pass for the response to another request.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct SurplusTests {
     struct Surplus: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// Sends an answer with the body "one", or none, and opens the last door when the surplus is on its way.
+        /// Sends a response with the body "one" or without a body, and opens the last latch after sending the surplus.
         let steps: @Sendable (_ surplus: [UInt8], _ isIdle: Latch, _ isSent: Latch) -> [FaultyResponse.Step]
         let method: DownloadRequest.Method
         let acceptableStatusCodes: StatusCodes?
@@ -38,10 +38,10 @@ struct SurplusTests {
     private static let empty = Array("HTTP/1.1 204 No Content\r\n\r\n".utf8)
     private static let unmodified = Array("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n".utf8)
     private static let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n".utf8)
-    /// Libcurl drops so much of it as it happens to have read.
+    /// A long surplus, of which libcurl drops as much as it happens to have read.
     private static let long = wrong + (0..<20_000).flatMap { _ in wrong }
 
-    /// All of it at once, in the segment of the answer.
+    /// Sends the surplus together with the answer.
     private static func atOnce(
         _ answer: [UInt8],
         _ surplus: [UInt8]
@@ -52,12 +52,12 @@ struct SurplusTests {
         { _, _, isSent in [.send(answer + surplus), .signal(isSent)] }
     }
 
-    /// When the connection has been idle for a while.
+    /// Sends the surplus when the connection has been idle for a while.
     private static func later(_ answer: [UInt8]) -> @Sendable ([UInt8], Latch, Latch) -> [FaultyResponse.Step] {
         { surplus, isIdle, isSent in [.send(answer), .wait(isIdle), .send(surplus), .signal(isSent)] }
     }
 
-    /// Half of it, which libcurl reads and drops, and the rest when the connection is idle.
+    /// Sends half of the surplus at once, which libcurl drops, and the rest when the connection is idle.
     private static func inHalves(_ answer: [UInt8]) -> @Sendable ([UInt8], Latch, Latch) -> [FaultyResponse.Step] {
         { surplus, isIdle, isSent in
             [.send(answer + surplus[..<8]), .wait(isIdle), .send(Array(surplus[8...])), .signal(isSent)]
@@ -117,7 +117,7 @@ struct SurplusTests {
             #expect(body == (isBodyless ? Data() : Data("one".utf8)))
         }
         isIdle.open()
-        // On one machine, what was sent is there; a client that has left is as good.
+        // Bytes sent within one machine have arrived. A client that has disconnected cannot read them either.
         await until { isSent.isOpen || origin.disconnectCount(from: "/1") > 0 }
         #expect(try await self.text(downloader, origin.url("/2")) == "two")
         #expect(try await self.text(downloader, origin.url("/3")) == "three")

@@ -42,7 +42,7 @@ struct TimeoutTests {
     }
 
     @Test func `a slow body that goes on is not given up`() async throws {
-        // Longer than the timeout, which is longer than a busy machine stands still.
+        // The body takes longer than the timeout, and the timeout is longer than a busy machine stalls.
         let content = Array(pattern(50))
         let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 100)])
         let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(4))
@@ -58,7 +58,7 @@ struct TimeoutTests {
         ])
         async let first = downloader.body(at: origin.url("/a"))
         await origin.waitForRequests(for: "/a")
-        // Less than the wait, and enough for an answer on a machine that does much else.
+        // The timeout is shorter than the wait for a turn, but long enough for an answer on a busy machine.
         let request = DownloadRequest(url: origin.url("/b"), timeout: .seconds(4))
         #expect(try await downloader.response(for: request).body == Data([1]))
         _ = try await first
@@ -66,7 +66,7 @@ struct TimeoutTests {
 
     @Test func `a host that does not take connections is given up`() async throws {
         let origin = try FaultyOrigin(acceptsConnections: false)
-        // The kernel accepts one or two on its own before it lets the others wait.
+        // The kernel accepts one or two connections itself before the others have to wait.
         try await withThrowingTaskGroup(of: DownloadError.Code.self) { group in
             for number in 0..<6 {
                 group.addTask {

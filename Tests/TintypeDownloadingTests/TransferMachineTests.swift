@@ -9,7 +9,7 @@ import TintypeTestSupport
     typealias Machine = TransferMachine
     typealias Instant = LoopInstant
 
-    /// Small enough that random sequences reach them.
+    /// The limits, small enough for random sequences to reach them.
     private static let limits: TransferLimits = {
         var configuration = DownloadActor.Configuration()
         configuration.timeout = .seconds(15)
@@ -26,7 +26,7 @@ import TintypeTestSupport
 
     // MARK: Random sequences
 
-    /// What is plainly right: loose variables, each of which counts in some places only.
+    /// A simple model of the machine, with loose variables that each count in some places only.
     private struct Oracle {
         enum Place: CaseIterable { case preparing, turn, delay, memory, sent, judging, processing, ended }
         enum Halt { case reader, memory, stopped, yielded }
@@ -86,7 +86,7 @@ import TintypeTestSupport
             }
         }
 
-        /// libcurl hands something over that it should not have.
+        /// libcurl delivers something that it must not deliver.
         static func idle(_ event: Machine.Event) -> Machine.Action {
             switch event {
             case .line, .bytes: .abort
@@ -189,7 +189,7 @@ import TintypeTestSupport
             if self.hasHead, now >= self.speedWindow.start + .seconds(20) {
                 let seconds = (now - self.speedWindow.start) / .seconds(1)
                 if Double(bytes - self.speedWindow.bytes) < 500 * seconds { return .expire(.speed) }
-                // The window of a body that is refused stays as it is.
+                // The speed window does not advance while the body is refused.
                 if self.halt == nil { self.speedWindow = (now, bytes) }
             }
             let head = self.hasHead ? idle : self.start + .seconds(30)
@@ -211,7 +211,7 @@ import TintypeTestSupport
         }
     }
 
-    /// Each argument is two thousand sequences.
+    /// Each argument stands for two thousand sequences.
     @Test(arguments: 0..<50) func `random sequences end once, and no byte is taken outside of a body`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
@@ -297,7 +297,7 @@ import TintypeTestSupport
 
     // MARK: One at a time
 
-    /// A machine whose request has been sent.
+    /// Returns a machine that has sent its request.
     private static func sent(_ now: Instant, asksForRest: Bool = false) -> Machine {
         var machine = Machine(limits: Self.limits)
         #expect(machine.transition(.submit, at: now) == .enqueue)
@@ -306,7 +306,7 @@ import TintypeTestSupport
         return machine
     }
 
-    /// A machine that receives a body.
+    /// Returns a machine that receives a body.
     private static func receiving(_ now: Instant) -> Machine {
         var machine = Self.sent(now)
         for line in [HeaderLine.status(200), .field(name: "a", value: "b")] {
@@ -373,7 +373,7 @@ import TintypeTestSupport
         #expect(exchange?.status == nil && exchange?.body == nil && exchange?.stopReason == nil)
         #expect(exchange?.fields.isEmpty == true && exchange?.headerBytes == 0 && exchange?.asksForRest == true)
         #expect(exchange?.startTime == now && exchange?.lastProgress == now)
-        // All tries have one end.
+        // The total deadline applies to all tries together.
         #expect(machine.totalDeadline == start + .seconds(100))
     }
 

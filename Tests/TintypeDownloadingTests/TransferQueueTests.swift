@@ -17,7 +17,7 @@ import TintypeTestTraits
         queue.setLagging(isLagging)
     }
 
-    /// The one that starts at `now`, if any.
+    /// Returns the transfer that may start at `now`.
     private static func next(_ queue: inout TransferQueue, _ now: LoopInstant = .now) -> UInt64? {
         queue.next(now: now)
     }
@@ -81,7 +81,7 @@ import TintypeTestTraits
         var ids: [UInt64] = []
         while let id = queue.next(now: start) { ids.append(id) }
         #expect(ids == [1, 3])
-        // Leaving and coming back fills no bucket.
+        // An origin that leaves and comes back does not get new tokens.
         for origin in ["a", "b"] { queue.finish(origin: origin) }
         #expect(Self.next(&queue, start + .milliseconds(500)) == nil)
         #expect(Self.next(&queue, start + .milliseconds(1_001)) == 2)
@@ -130,7 +130,7 @@ import TintypeTestTraits
         #expect(Self.next(&queue, .now) == 3_999)
     }
 
-    /// Behaviour of a downloader that takes the newest first: what came while one ran goes before the others.
+    /// Checks an order that takes the newest first: new transfers start before the older ones.
     @Test func `last in, first out, with more coming meanwhile`() {
         var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1, order: .lastInFirstOut)
         queue.submit(1, origin: "a")
@@ -172,7 +172,7 @@ import TintypeTestTraits
         var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 16)
         for id in UInt64(1)...20 { queue.submit(id, origin: "http://a.example:80") }
         #expect(Self.drain(&queue).count == 14)
-        // Another name of the same owner gets one of the two, and the other is for another owner.
+        // Another host of the same owner gets one of the two places, and another owner gets the other.
         for id in UInt64(21)...40 { queue.submit(id, origin: "http://b.a.example:80") }
         #expect(Self.drain(&queue) == [21])
         for id in UInt64(41)...50 { queue.submit(id, origin: "http://c.a.example:80") }
@@ -181,7 +181,7 @@ import TintypeTestTraits
         #expect(Self.drain(&queue) == [51])
         queue.finish(origin: "http://other.test:80")
         #expect(Self.drain(&queue) == [52])
-        // Places that are free for all go to the best of all, first come, first served.
+        // Unreserved places go to the best waiting transfers, first come, first served.
         for _ in 0..<4 { queue.finish(origin: "http://a.example:80") }
         #expect(Self.drain(&queue) == [15, 16, 41])
     }
@@ -240,7 +240,8 @@ import TintypeTestTraits
         #expect(Self.drain(&queue).count == 14)
         let names = (0..<300).map { "http://h\($0).b.test:80" }
         for id in UInt64(100)..<1_000 { queue.submit(id, origin: names[Int(id) % names.count]) }
-        // One at a time has the place that is kept, and all others of its site are looked at again when it ends.
+        // The reserved place serves one transfer at a time. When it ends, the queue considers all others of its site
+        // again.
         for id in UInt64(100)..<400 {
             #expect(Self.drain(&queue) == [id])
             queue.finish(origin: names[Int(id) % names.count])

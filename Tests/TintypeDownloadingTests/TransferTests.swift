@@ -158,7 +158,7 @@ struct TransferTests {
         let isCancelled = await task.result.isCancellation
         let small = DownloadRequest(url: origin.tlsURL("/a"), allowsInvalidCertificates: true)
         let response = try await downloader.response(for: small)
-        // On a quick machine all of it may have arrived before.
+        // On a fast machine, the whole body may have arrived before.
         if isCancelled { #expect(await downloader.counters.cancelled == 1) }
         #expect(response.body == Data([1]))
         #expect(response.metrics.connectionReused)
@@ -181,7 +181,7 @@ struct TransferTests {
             progress.record($0)
         }
         #expect(response.body == Data(inflatedText.utf8))
-        // The declared length counts other bytes than those that arrive.
+        // The declared length is that of the compressed bytes.
         #expect(progress.elements.allSatisfy { $0.expectedBytes == nil })
     }
 }

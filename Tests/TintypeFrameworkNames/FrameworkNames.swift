@@ -1,5 +1,5 @@
-// Names that a program has which imports a server framework: NIOCore and NIOHTTP1, HTTPTypes, AsyncHTTPClient,
-// Hummingbird and Vapor, which hands most of the others on. Each is only a name.
+// The type names that a program with a server framework imports: NIOCore and NIOHTTP1, HTTPTypes, AsyncHTTPClient,
+// Hummingbird, and Vapor, which re-exports most of the others. Each type is only a name.
 
 // swift-format-ignore-file
 
@@ -90,7 +90,7 @@ public enum ValidatorResult {}
 public enum View {}
 public enum WebSocket {}
 
-// What they bring along: Logging, Metrics, Crypto, ConsoleKit
+// Their dependencies: Logging, Metrics, Crypto, ConsoleKit
 public enum Command {}
 public enum Console {}
 public enum Counter {}

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// What it takes to read header fields: an origin writes them, as long as it likes.
+/// The cost of reading header fields, which an origin can make as long as it likes.
 @Suite struct FieldParsingTests {
     struct Pattern: Sendable, CustomTestStringConvertible {
         let start: String
@@ -33,7 +33,7 @@ import Testing
         Pattern("9"), Pattern("*,"), Pattern("\u{E9}"),
     ]
 
-    /// The bytes that `read` looks at, for sizes that double.
+    /// Returns the number of bytes that `read` visits, for sizes that double.
     private func visits(_ pattern: Pattern, _ read: (CountedBytes) -> Void) -> [Int] {
         [500, 1_000, 2_000, 4_000, 8_000].map { size in
             let bytes = CountedBytes(pattern.bytes(size))
@@ -56,7 +56,7 @@ import Testing
         #expect(visits[0] <= 500 * 8 + 100)
     }
 
-    /// The rule without its shortcut: each quote is looked at by itself.
+    /// Splits a list by the rule without a shortcut, with each quote considered separately.
     private func elementsByTheRule(of bytes: [UInt8]) -> [String] {
         var elements: [[UInt8]] = [[]]
         var index = 0
@@ -108,7 +108,7 @@ import Testing
         #expect(DeltaSeconds.parse(String(repeating: "0", count: 20_000)) == 0)
     }
 
-    /// What names the part of a body that a response has, how long it is, and when to come again.
+    /// Covers the fields for the range of a part, the length of a body, and the time of the next try.
     @Test(
         arguments: Self.patterns.map { String(decoding: $0.bytes(4_000), as: UTF8.self) } + [
             "bytes 9223372036854775807-9223372036854775807/*", "bytes 0-9223372036854775807/9223372036854775807",
@@ -123,7 +123,7 @@ import Testing
         _ = Validators.strong(in: ["Last-Modified": value, "Date": value], now: Date(timeIntervalSince1970: 0))
     }
 
-    /// Values that are long, or would be more than a number holds, in every field that is read.
+    /// Covers all fields that caches read, with very long values and values larger than an integer.
     @Test(arguments: [
         "Cache-Control", "Vary", "Age", "Date", "Expires", "ETag", "Last-Modified", "Pragma", "Content-Type",
         "Content-Length", "Connection", "Warning",
@@ -166,7 +166,7 @@ import Testing
     }
 }
 
-/// Bytes that count how often one of them is looked at.
+/// A collection of bytes that counts how often a byte is read.
 private struct CountedBytes: RandomAccessCollection {
     private final class Counter {
         var count = 0

@@ -3,12 +3,12 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// RFC 9111 and 5861, rule by rule: what may be reused, and when.
+/// The rules of RFC 9111 and 5861 about the reuse of responses.
 @Suite struct FreshnessTests {
     private static func date(_ offset: Double) -> String { ReuseCase.date(offset) }
 
     @Test(arguments: [
-        // How long a response is fresh.
+        // The freshness lifetime.
         ReuseCase("RFC 9111 4.2.1", ["Cache-Control": "max-age=60"], .serve),
         ReuseCase("RFC 9111 4.2", ["Cache-Control": "max-age=60"], after: 60, .revalidate),
         ReuseCase("RFC 9111 4.2", ["Cache-Control": "max-age=60"], after: 59.9, .serve),
@@ -39,7 +39,7 @@ import Testing
             isShared: true,
             .revalidate
         ),
-        // How directives are read.
+        // The syntax of directives.
         ReuseCase("RFC 9111 5.2, case", ["Cache-Control": "MAX-Age=60"], .serve),
         ReuseCase("RFC 9111 5.2, both forms", ["Cache-Control": "max-age=\"60\""], .serve),
         ReuseCase("RFC 9111 1.2.2", ["Cache-Control": "max-age=060"], .serve),
@@ -58,7 +58,7 @@ import Testing
         ReuseCase("RFC 9110 5.6.4, quoted", ["Cache-Control": "x=\", no-cache, \", max-age=60"], .serve),
         ReuseCase("RFC 9110 5.6.4, open quote", ["Cache-Control": "x=\"y, max-age=60, no-cache"], .revalidate),
         ReuseCase("RFC 9111 5.2.3, unknown", ["Cache-Control": "speed=60, max-age=60"], .serve),
-        // How old a response is.
+        // The age of a response.
         ReuseCase("RFC 9111 4.2.3, Age", ["Cache-Control": "max-age=60", "Age": "58"], after: 1, .serve),
         ReuseCase("RFC 9111 4.2.3, Age", ["Cache-Control": "max-age=60", "Age": "58"], .revalidate),
         ReuseCase("RFC 9111 4.2.3, apparent", ["Cache-Control": "max-age=60", "Date": date(-58)], after: 1, .serve),
@@ -78,7 +78,7 @@ import Testing
         ReuseCase("RFC 9111 5.1, ignored", ["Cache-Control": "max-age=60", "Age": "-70"], .serve),
         ReuseCase("RFC 9111 5.1, ignored", ["Cache-Control": "max-age=60", "Age": "seventy"], .serve),
         ReuseCase("RFC 9111 1.2.2, overflow", ["Cache-Control": "max-age=60", "Age": "2147483649"], .revalidate),
-        // What forbids.
+        // Directives that forbid reuse.
         ReuseCase("RFC 9111 5.2.2.4", ["Cache-Control": "no-cache, max-age=60"], .revalidate),
         ReuseCase("RFC 9111 5.2.2.4", ["Cache-Control": "max-age=60, No-Cache"], .revalidate),
         ReuseCase("RFC 9111 5.2.2.4, fields", ["Cache-Control": "no-cache=\"set-cookie\", max-age=60"], .serve),
@@ -88,7 +88,7 @@ import Testing
         ReuseCase("RFC 9111 4.1", ["Vary": "Accept, *", "Cache-Control": "max-age=60"], .revalidate),
         ReuseCase("RFC 9111 5.4, in a response", ["Pragma": "no-cache", "Cache-Control": "max-age=60"], .serve),
         ReuseCase("RFC 9111 5.2.2.2", ["Cache-Control": "max-age=60, must-revalidate"], .serve),
-        // What a request wants.
+        // Directives of the request.
         ReuseCase(
             "RFC 9111 5.2.1.4",
             ["Cache-Control": "max-age=60"],
@@ -159,7 +159,7 @@ import Testing
             request: ["Cache-Control": "max-stale"],
             .serve
         ),
-        // RFC 5861.
+        // The directives of RFC 5861.
         ReuseCase("RFC 5861 3", ["Cache-Control": "max-age=1, stale-while-revalidate=4"], .serveWhileRevalidating),
         ReuseCase("RFC 5861 3", ["Cache-Control": "max-age=1, stale-while-revalidate=4"], after: 0.5, .serve),
         ReuseCase("RFC 5861 3", ["Cache-Control": "max-age=1, stale-while-revalidate=2"], .revalidate),

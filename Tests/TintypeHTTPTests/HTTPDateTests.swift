@@ -3,7 +3,7 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// RFC 9110 section 5.6.7.
+/// The dates of RFC 9110, section 5.6.7.
 @Suite struct HTTPDateTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)  // 2027-01-15
 
@@ -38,7 +38,7 @@ import Testing
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
-    /// A year of two digits that seems more than 50 years ahead is a past one.
+    /// A year of two digits that seems to be more than 50 years ahead is in the past.
     @Test(
         arguments: [
             ("Friday, 15-Jan-27 08:00:00 GMT", 0), ("Friday, 15-Jan-77 08:00:00 GMT", 50),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// Fields, and the lines that they come in.
+/// Header fields and their lines.
 @Suite struct HeaderFieldsTests {
     @Test func `names are compared without regard to case`() {
         var headers: HeaderFields = ["ETag": "1", "Vary": "a", "vary": "b"]
@@ -83,7 +83,7 @@ import Testing
         #expect((ContentRange(value) != nil) == isValid)
     }
 
-    /// RFC 9110, 8.8.1 and 8.8.2.2: what `If-Range` may have.
+    /// The validators that `If-Range` may have (RFC 9110, 8.8.1 and 8.8.2.2).
     @Test(
         arguments: [
             (["ETag": "\"a\""], "ETag"), (["ETag": "\"a\rX-B: 1\""], nil), (["ETag": "\"a\u{0}\""], nil),
@@ -115,7 +115,7 @@ import Testing
         #expect(tags.0.matchesWeakly(tags.1) == isWeak)
     }
 
-    /// What is stored has digests of these: they must stay as they are.
+    /// Stored responses depend on these digests, so they must not change.
     @Test func `the digest of a selection is stable`() {
         let digest = RequestSelection.digest(of: ["accept", "x"], in: ["Accept": "a , b"])
         #expect(digest == "50cdc2966d31ae87d82e330591853a043ca342b206c9838af7e0cd52bfd91917")

@@ -3,14 +3,14 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// A rule of HTTP about the reuse of a stored response, as an example.
+/// An example of an HTTP rule about the reuse of a stored response.
 struct ReuseCase: Sendable, CustomTestStringConvertible {
-    /// Where the rule is written.
+    /// The section with the rule.
     let rule: String
     let isShared: Bool
     let response: HeaderFields
     let request: HeaderFields
-    /// How long ago the response was received, and how long it took to come.
+    /// The time since the response was received, and the time that it took to arrive.
     let seconds: Double
     let delay: Double
     let expected: ReuseDecision
@@ -39,10 +39,10 @@ struct ReuseCase: Sendable, CustomTestStringConvertible {
         return "\(self.rule) [\(fields)] [\(request)] after \(self.seconds) s is \(self.expected)"
     }
 
-    /// When the response was received: a whole second, in its form for fields.
+    /// The time at which the response was received, in whole seconds because fields have no fractions.
     static let received = Date(timeIntervalSince1970: 1_800_000_000)
 
-    /// A date so many seconds from when the response was received.
+    /// Returns the field for a date that is `offset` seconds after the response was received.
     static func date(_ offset: Double) -> String {
         HTTPDate.text(of: self.received.addingTimeInterval(offset))
     }

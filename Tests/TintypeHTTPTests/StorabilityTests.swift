@@ -3,7 +3,7 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// RFC 9111 section 3: what a cache may store at all.
+/// The rules of RFC 9111, section 3, about responses that a cache may store.
 @Suite struct StorabilityTests {
     struct Example: Sendable, CustomTestStringConvertible {
         let rule: String

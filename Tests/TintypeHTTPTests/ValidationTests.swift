@@ -3,7 +3,7 @@ import Testing
 
 @testable import TintypeHTTP
 
-/// RFC 9111 section 4.3 and RFC 9110 sections 8.8 and 13: validators and conditions.
+/// The validators and conditions of RFC 9111, section 4.3, and RFC 9110, sections 8.8 and 13.
 @Suite struct ValidationTests {
     private static func record(_ headers: HeaderFields, request: HeaderFields = [:]) -> ResponseRecord {
         ResponseRecord(
@@ -32,7 +32,7 @@ import Testing
         #expect(fields == conditions)
     }
 
-    /// RFC 9111, 4.3.4.
+    /// Selects the stored response that a 304 updates (RFC 9111, 4.3.4).
     @Test(
         arguments: [
             (["ETag": "\"a\""], ["ETag": "\"a\""], true),
@@ -53,7 +53,7 @@ import Testing
         #expect(Validators(stored).areSelected(by: Validators(answer)) == isSelected)
     }
 
-    /// RFC 9111, 3.2.
+    /// Updates a stored response (RFC 9111, 3.2).
     @Test func `a 304 updates fields`() {
         let old = Self.record([
             "Date": ReuseCase.date(0), "Age": "50", "Cache-Control": "max-age=1", "X-Two": "a", "x-two": "b",
@@ -96,7 +96,7 @@ import Testing
         #expect(new.freshness.isFresh(at: later.addingTimeInterval(59)))
     }
 
-    /// RFC 9111, 4.3.2 and RFC 9110, 13.2.2: what a caller with a copy of its own is told.
+    /// Answers a caller that has its own copy (RFC 9111, 4.3.2, and RFC 9110, 13.2.2).
     @Test(
         arguments: [
             (["If-None-Match": "\"a\""], ["ETag": "\"a\""], true),
@@ -136,7 +136,7 @@ import Testing
         #expect(answer == isNotModified)
     }
 
-    /// RFC 9111, 4.1.
+    /// Selects a response by `Vary` (RFC 9111, 4.1).
     @Test(
         arguments: [
             (["Vary": "Foo"], ["Foo": "1"], ["Foo": "1"], true),
@@ -163,7 +163,7 @@ import Testing
         #expect(Self.record(response, request: first).isSelected(by: second) == isSelected)
     }
 
-    /// RFC 9111, 4 and 5.2.2.4.
+    /// Reuses a response (RFC 9111, 4 and 5.2.2.4).
     @Test func `a reused response has its age and no field that was excepted`() {
         let record = Self.record([
             "Cache-Control": "max-age=60, no-cache=\"Set-Cookie, X-A\"", "Set-Cookie": "a=b", "x-a": "1",

@@ -6,9 +6,9 @@ import TintypeTestSupport
 
 @testable import TintypeImage
 
-/// Each in a process of its own: the blocks that are kept are the process'.
+/// Tests of the blocks that the process caches, each in a process of its own.
 @Suite(.enabled(if: AllocatedMemory.isMeasured)) struct AlignedMemoryTests {
-    /// Where a block of this size lies that is given back at once.
+    /// Allocates and frees a block of the given size, and returns its address.
     private static func address(ofSize byteCount: Int, writing byte: UInt8? = nil) throws -> UInt {
         let memory = try AlignedMemory(byteCount: byteCount)
         if let byte { memory.bytes.initializeMemory(as: UInt8.self, repeating: byte) }
@@ -18,7 +18,7 @@ import TintypeTestSupport
     @Test func `a large block is used again for the next one of about its size`() async {
         await #expect(processExitsWith: .success) {
             let first = try AlignedMemoryTests.address(ofSize: 10 << 20, writing: 255)
-            // Takes the place that the first one would have, were it not kept.
+            // Occupy the address that the allocator would choose again if the block was not cached.
             let held = try AlignedMemory(byteCount: 32 << 20)
             #expect(try AlignedMemoryTests.address(ofSize: 10 << 20) == first)
             #expect(try AlignedMemoryTests.address(ofSize: 9 << 20) == first)
@@ -53,7 +53,7 @@ import TintypeTestSupport
         }
     }
 
-    /// The memory that the system can't take, as it has not been given free; `nil` on kernels before 4.12.
+    /// Returns the size of the memory that the system cannot reclaim, or `nil` on kernels before 4.12.
     private static func heldKilobytes() throws -> Int? {
         let lines = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8).split(separator: "\n")
         func value(_ name: String) -> Int? {

@@ -3,7 +3,7 @@ import TintypeImage
 import TintypeTestSupport
 
 @Suite struct OrientationTests {
-    /// Sizes around the tiles that the turn works in.
+    /// Sizes around the tile size of a turn.
     static let sizes = [(1, 1), (1, 40), (6, 7), (31, 31), (32, 32), (33, 33), (33, 31), (64, 2), (70, 45)]
 
     @Test(arguments: Orientation.allCases, [PixelFormat.gray8, .rgb8, .rgba8])
@@ -58,7 +58,7 @@ import TintypeTestSupport
     }
 }
 
-/// Pixels as rows of samples: slow, and turned by the book.
+/// Pixels as rows of samples, with slow and literal turns.
 private struct PixelGrid: Equatable {
     private var rows: [[[UInt8]]]
 
@@ -74,7 +74,7 @@ private struct PixelGrid: Equatable {
         self.rows = rows
     }
 
-    /// The EXIF specification's turns, made of two: a mirror and a quarter turn.
+    /// Returns a turn of the EXIF specification, composed of mirrors and quarter turns.
     func turned(_ orientation: Orientation) -> PixelGrid {
         switch orientation {
         case .up: self

@@ -9,7 +9,7 @@ import TintypeTestSupport
         width: Int,
         height: Int
     ) throws {
-        // Dirty memory that the allocator may hand out again.
+        // Leave non-zero memory behind for the allocator to reuse.
         for _ in 0..<4 { _ = try PixelBuffer.make(.rgba8, width: width, height: height) { _, _, _ in 255 } }
         let layout = try PixelLayout(format: .rgba8, width: width, height: height)
         let buffer = try PixelBuffer(
@@ -59,10 +59,10 @@ import TintypeTestSupport
         }
     }
 
-    /// Blocks that stay lie between the frames of an animation: where a frame did not fit into the place of one that is
-    /// gone, each would take new memory.
+    /// Checks that a frame reuses the memory of a freed frame, although other blocks lie between them.
     ///
-    /// In a process of its own, where no other test takes the place.
+    /// Otherwise each frame of an animation would take new memory. Runs in a process of its own, so that no other test
+    /// takes that memory.
     @Test(.enabled(if: AllocatedMemory.isMeasured)) func `takes the place of one that is gone`() async {
         await #expect(processExitsWith: .success) {
             let layout = try PixelLayout(format: .rgba8, width: 16, height: 308)
@@ -70,8 +70,8 @@ import TintypeTestSupport
             for _ in 0..<100 {
                 var buffer = try PixelBuffer(layout, filling: { _ in })
                 let place = buffer.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
-                // Blocks that stay: small ones in what was cut off from the buffer, and one that is too large for the
-                // place of a buffer, and so lies behind it.
+                // Allocate blocks that stay. The small ones fit into the part that was cut off from the buffer. The
+                // large one does not fit into a buffer's memory and therefore lies after it.
                 for size in stride(from: 16, through: 160, by: 16) {
                     for _ in 0..<8 where malloc(size) == nil { return }
                 }
@@ -105,7 +105,7 @@ import TintypeTestSupport
         }
     }
 
-    /// In a process of its own, whose memory no other test uses.
+    /// Runs in a process of its own, whose memory no other test uses.
     @Test(.disabled(if: ThisProcess.isSanitized, "the sanitizers keep freed memory, and find leaks themselves"))
     func `frees the memory of a fill that fails`() async {
         await #expect(processExitsWith: .success) {

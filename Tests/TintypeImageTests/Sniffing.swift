@@ -1,29 +1,29 @@
 import Testing
 import TintypeImage
 
-/// The start of a body and the format that it has.
+/// The start of a body, and its format.
 struct Sniffing: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
     let format: ImageFormat?
 
-    /// A body from bytes, to which `count` zeros are appended where it is shorter.
+    /// Creates a body from bytes, padded with zeros to at least `count` bytes.
     init(_ name: String, _ bytes: [UInt8], count: Int = 0, is format: ImageFormat?) {
         self.name = name
         self.bytes = bytes + [UInt8](repeating: 0, count: max(0, count - bytes.count))
         self.format = format
     }
 
-    /// A body from text, in Latin-1.
+    /// Creates a body from text.
     init(_ name: String, _ text: String, count: Int = 0, is format: ImageFormat?) {
         self.init(name, Array(text.utf8), count: count, is: format)
     }
 
-    /// The first box of an ISO base media file.
+    /// Creates the first box of an ISO base media file.
     init(brand: String, compatible: [String] = [], is format: ImageFormat?) {
         let size = UInt8(16 + compatible.count * 4)
         let box = [0, 0, 0, size] + Array("ftyp\(brand)".utf8) + [0, 0, 0, 0] + compatible.flatMap { Array($0.utf8) }
-        // The compatible brands end with the box: what follows is not looked at.
+        // The sniffer ignores brands after the end of the box.
         self.init("\(brand) \(compatible)", box + Array("____avifheic".utf8), is: format)
     }
 

@@ -25,7 +25,7 @@ import TintypeTestSupport
     func `a prefix is its format or nothing`(of body: Sniffing) {
         for count in 0...body.bytes.count {
             let format = ImageFormat(sniffing: body.bytes.prefix(count))
-            // A file that names a general brand first is a HEIF until the special one is there.
+            // A file whose first brand is a general one is a HEIF until the special brand has arrived.
             #expect(format == nil || format == body.format || format == .heif)
         }
     }

@@ -61,7 +61,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A source over the two frames of a small animated WebP.
+    /// Creates a source of the frames of a ``ScriptedCoder``.
     private func makeSource(pool: FramePool = FramePool()) throws -> FrameSource {
         let coder = ScriptedCoder()
         let decoder = try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder)
@@ -91,7 +91,7 @@ import TintypeTestTraits
         }
         #expect(indices == [0, 1, 2, 0, 1, 2])
         #expect(loops == [0, 0, 0, 1, 1, 1])
-        // At twice the rate, and none after the last frame's own time.
+        // The clock runs at twice the rate, and the player does not wait after the last frame.
         #expect(clock.wakes == [50, 150, 300, 350, 450, 600].map { .milliseconds($0) })
     }
 
@@ -125,7 +125,7 @@ import TintypeTestTraits
         let clock = SteeredClock()
         var frames = try self.makePlayer(clock).makeAsyncIterator()
         #expect(try await frames.next()?.index == 0)
-        // The second frame would have been shown from 100 to 300, the third is from 300 to 600.
+        // The second frame's time is from 100 to 300, and the third one's from 300 to 600.
         clock.advance(by: .milliseconds(350))
         let late = try #require(try await frames.next())
         #expect((late.index, late.lostFrameCount) == (2, 1))
@@ -142,12 +142,12 @@ import TintypeTestTraits
         _ = try await frames.next()
         let length = mode == .normal || mode == .reverse ? 600 : 800
         let loops = 365 * 86_400_000 / length
-        // Whole cycles, and half of the first frame.
+        // The clock advances by whole cycles and half of the first frame.
         clock.advance(by: .milliseconds(loops * length + (mode == .normal || mode == .bounce ? 50 : 150)))
-        // What is shown is what was: its time has not passed since it came again.
+        // The frame is the same as before the delay, and its time is not yet over.
         let late = try #require(try await frames.next())
         #expect(late.index == (mode == .normal || mode == .bounce ? 0 : 2))
-        // A way there and back comes to the frame before its loop is over.
+        // A loop forth and back reaches its first frame before the loop is over.
         #expect(late.loop == (length == 600 ? loops : loops * 2 - 1))
         #expect(late.lostFrameCount == loops * (length == 600 ? 3 : 4) - 1)
     }
@@ -249,7 +249,7 @@ import TintypeTestTraits
     }
 }
 
-/// Three frames of 100, 200 and 300 ms on a small canvas.
+/// A coder of three frames of 100, 200 and 300 ms on a small canvas.
 private struct ScriptedCoder: ImageCoder {
     let decodableFormats: Set<ImageFormat> = [.gif]
     let encodableFormats: Set<ImageFormat> = []
@@ -276,7 +276,7 @@ private struct ScriptedImage: EncodedImage {
     }
 }
 
-/// A clock that stands still until a test moves it, or something sleeps: it goes on to the end of the sleep at once.
+/// A clock that stands still, except that a test can advance it and a sleep advances it to the end of the sleep.
 private final class SteeredClock: Clock {
     private struct State {
         var now = ContinuousClock.Instant.now
@@ -293,7 +293,7 @@ private final class SteeredClock: Clock {
         self.state = Locked(state)
     }
 
-    /// When sleeps ended, from the start on.
+    /// The ends of all sleeps, relative to the start.
     var wakes: [Duration] { self.state.withLock { $0.wakes }.map { self.start.duration(to: $0) } }
     var now: ContinuousClock.Instant { self.state.withLock { $0.now } }
     var minimumResolution: Duration { .zero }
@@ -302,7 +302,7 @@ private final class SteeredClock: Clock {
         self.state.withLock { $0.now = $0.now.advanced(by: duration) }
     }
 
-    /// Does something in the middle of the next sleep.
+    /// Performs an action in the middle of the next sleep.
     func onSleep(_ action: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.onSleep = action }
     }

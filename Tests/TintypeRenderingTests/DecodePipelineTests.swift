@@ -10,9 +10,9 @@ import TintypeTransforms
 
 @testable import TintypeRendering
 
-/// Visits to lanes, and the memory gate.
+/// The use of lanes and of the memory gate.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DecodePipelineTests {
-    /// Records the phases in their order.
+    /// Records the phases in order.
     private final class Recorder: RenderingObserver {
         private let state = Locked<[RenderingPhase]>([])
 

@@ -8,9 +8,9 @@ import TintypeTransforms
 
 @testable import TintypeRendering
 
-/// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
+/// Checks that a thumbnail takes as much memory as the gate counts for decoding, resampling and conversion to sRGB.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodePlanTests {
-    /// A black image, three quarters as high as wide, and the coders that made it.
+    /// Returns a black image whose height is three quarters of its width, and its coders.
     private static func file(_ format: ImageFormat, width: Int) throws -> (data: Data, registry: CoderRegistry) {
         let layout = try PixelLayout(format: .rgb8, width: width, height: width * 3 / 4)
         let pixels = try PixelBuffer(layout, filling: { _ in })
@@ -20,7 +20,7 @@ import TintypeTransforms
         return (data, registry)
     }
 
-    /// The side of the image, the side of its thumbnail, and the format.
+    /// Covers formats, sides of the image, and sides of its thumbnail.
     @Test(arguments: [
         (ImageFormat.jpeg, 3_000, 2_000), (.jpeg, 3_000, 300), (.jpeg, 4_000, 3_000), (.png, 2_000, 1_500),
         (.png, 4_000, 1_000),
@@ -36,7 +36,7 @@ import TintypeTransforms
         let (image, taken) = try AllocatedMemory.peak { try plan.decode() }
         #expect(image.width == target)
         let counted = plan.byteCount
-        // Large blocks are rounded up to pages of 2 MiB.
+        // The allocator rounds large blocks up to pages of 2 MiB.
         #expect(abs(counted - taken) <= max(counted, taken) / 10 + 2 << 20, "counted \(counted), took \(taken)")
     }
 
@@ -71,7 +71,7 @@ import TintypeTransforms
         #expect(taken <= counted + counted / 20 + 1 << 20, "counted \(counted), took \(taken)")
     }
 
-    /// No rows come one by one of these, and a kernel reads hundreds of them.
+    /// The canvas cannot be read row by row, and the kernel covers hundreds of rows.
     @Test(arguments: [(1_000, 1_000), (1_500, 400), (3_000, 200)])
     func `a thumbnail of a canvas takes no more than the gate counts`(width: Int, height: Int) throws {
         let pixels = try PixelBuffer(PixelLayout(format: .rgba8, width: width, height: height), filling: { _ in })

@@ -9,7 +9,7 @@ import TintypeTransforms
 
 @testable import TintypeRendering
 
-/// The parts that loads of one body have in the decodes that they share.
+/// Shares of loads of the same body in common decodes.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DecodeSharingTests {
     private func makePipeline() -> DecodePipeline {
         DecodePipeline(
@@ -60,12 +60,12 @@ import TintypeTransforms
         let largest = try await #require(parts[0].plan(by: decoding)?.share)
         #expect(try await #require(parts[1].plan(by: decoding)?.share).layout == largest.layout)
 
-        // Before the plans are made, the division does not count it.
+        // A load that leaves before the plans are made does not count for the division.
         parts = Array(try self.makeParts([500, 60, 70, 80]).dropFirst())
         let share = try await #require(parts[0].plan(by: decoding)?.share)
         #expect(share.layout.width < largest.layout.width)
 
-        // The result is let go with the last part.
+        // The last part releases the result.
         parts[0].sharing.keep(try await decoding.step(of: share, nil), of: share)
         #expect(decoding.lanes.gate.usedWeight == share.byteCount)
         parts = []

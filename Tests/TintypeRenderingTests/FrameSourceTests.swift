@@ -9,7 +9,7 @@ import TintypeTestTraits
 @testable import TintypeCoding
 @testable import TintypeRendering
 
-/// What sources of frames share, and what they keep.
+/// The frames that sources share and store.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FrameSourceTests {
     private static let frameCount = 12
 
@@ -17,7 +17,7 @@ import TintypeTestTraits
     private let frames: ScriptedFrames
 
     init() throws {
-        // Each frame depends on those before it, and is drawn on them.
+        // Each frame is drawn over all frames before it.
         let frame = AnimationFrame(left: 2, top: 2, width: 12, height: 8)
         let size = PixelSize(width: 16, height: 12)
         self.frames = try ScriptedFrames(canvas: size, frames: Array(repeating: frame, count: Self.frameCount))
@@ -91,7 +91,7 @@ import TintypeTestTraits
             if index < Self.frameCount { _ = try await ahead.frame(at: index) }
             if index >= 4 { _ = try await behind.frame(at: index - 4) }
         }
-        // The last one is still on the canvas of the reader ahead.
+        // The reader ahead still has the last frame on its canvas.
         #expect(self.frames.decodeCount == 2 * Self.frameCount - 1)
     }
 
@@ -187,10 +187,10 @@ import TintypeTestTraits
     }
 }
 
-/// Gives the same frames to all that open it.
+/// A coder that gives the same frames to every caller.
 private struct SharedFramesCoder: ImageCoder {
     let frames: ScriptedFrames
-    /// The frames that the header speaks of; `nil` for those that there are.
+    /// The number of frames in the header, or `nil` for the real number.
     var announcedCount: Int?
     let decodableFormats: Set<ImageFormat> = [.gif]
     let encodableFormats: Set<ImageFormat> = []

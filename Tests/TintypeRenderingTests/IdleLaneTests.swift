@@ -9,9 +9,9 @@ import TintypeTransforms
 
 @testable import TintypeRendering
 
-/// A large image that several lanes decode is the one that a lane alone makes of it.
+/// Checks that several lanes decode a large image to the same pixels as one lane.
 @Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
-    /// A gray image with a restart marker behind each row of blocks, all of which are the same, turned by EXIF.
+    /// Returns a gray image, turned by EXIF, with equal rows of blocks and a restart marker after each row.
     private static func image(width: Int, rowCount: Int) throws -> Data {
         let row = try PixelBuffer.noise(.gray8, width: width, height: 8)
         var file = Array(try JPEGCoder().encode(Image(pixels: row), as: .jpeg, options: EncodeOptions(quality: 30)))
@@ -69,11 +69,12 @@ import TintypeTransforms
         let alone = try await samples(usesIdleLanes: false)
         let together = try await samples(usesIdleLanes: true)
         #expect(together.samples == alone.samples)
-        // The header, and the decode; or the search for bands and at least one lane.
+        // One lane has two parts, the header and the decode. Several have the search for bands as well, and each lane
+        // counts.
         #expect(alone.parts == 2 && together.parts > 2)
     }
 
-    /// Its one damaged marker keeps it from being divided.
+    /// A single damaged marker prevents the division into bands.
     @Test func `a damaged image comes as from one lane`() async throws {
         var data = try Self.image(width: 1_600, rowCount: 160)
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
@@ -84,7 +85,7 @@ import TintypeTransforms
         #expect(together.pixels.samples == alone.pixels.samples)
     }
 
-    /// The rows of the image are the same, so that the codes of one of them stand in all bands.
+    /// The rows of the image are the same, so the codes of one row are valid in all bands.
     @Test(arguments: [0x00, 0x55, 0xFF] as [UInt8])
     func `damage in the codes of a band gives the result of one lane`(byte: UInt8) async throws {
         var data = try Self.image(width: 1_600, rowCount: 160)
@@ -107,7 +108,7 @@ import TintypeTransforms
         }
     }
 
-    /// Its rows are resampled as they come.
+    /// The rows are resampled as they arrive.
     @Test func `a large PNG is the same`() async throws {
         let row = try PixelBuffer.noise(.rgb8, width: 3_400, height: 1).samples
         let layout = try PixelLayout(format: .rgb8, width: 3_400, height: 3_400)

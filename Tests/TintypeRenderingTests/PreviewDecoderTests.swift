@@ -9,7 +9,7 @@ import TintypeRendering
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What previews may take while bytes arrive.
+/// The memory and work that previews may take while bytes arrive.
 @Suite(.computing, .timeLimit(.minutes(10))) struct PreviewDecoderTests {
     private static func previewCount(
         of data: Data,
@@ -18,7 +18,7 @@ import TintypeTestTraits
         pieceCount: Int = 8,
         eachPiece: (WeightedGate?) -> Void = { _ in }
     ) async -> Int {
-        // It lets go of its meters when its lane does.
+        // Wait for the decoder's end, because its lane releases the meters later than the caller.
         weak var unfinished: PreviewDecoder?
         var count = 0
         do {
@@ -62,7 +62,7 @@ import TintypeTestTraits
         #expect(gate.usedWeight == 0)
     }
 
-    /// Gray becomes colour if its profile is for colours, in previews as in the image.
+    /// Checks that gray becomes colour if its profile is for colours, in previews as in the image.
     @Test(
         .enabled(if: AllocatedMemory.isMeasured && Fixtures.corpus != nil),
         arguments: [false, true]
@@ -78,7 +78,7 @@ import TintypeTestTraits
         )
         let image = Image(pixels: pixels)
         let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
-        // Transforms are kept, and no part of an image.
+        // The first decode caches the colour transform, which is not part of the image's memory.
         _ = try ImageDecoder(data, registry: SampleFiles.registry).decode()
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
         let incremental = try #require(try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
@@ -97,7 +97,7 @@ import TintypeTestTraits
 
     // MARK: Work
 
-    /// What previews take, and how many there are, and what one decode takes.
+    /// Returns the work and number of previews, and the work of one decode.
     private static func costs(of data: Data, pieceCount: Int) async throws -> (previews: Int, count: Int, decode: Int) {
         let decode = try await Self.units { _ = try SampleFiles.decode(data) }
         var count = 0
@@ -105,7 +105,7 @@ import TintypeTestTraits
         return (previews, count, decode)
     }
 
-    /// The work of all meters that `body` makes.
+    /// Returns the work of all meters that `body` creates.
     private static func units(of body: () async throws -> Void) async rethrows -> Int {
         let sum = Locked(0)
         let observer = DecodeWork.Observer(didEnd: { units in sum.withLock { $0 += units } })
@@ -113,7 +113,7 @@ import TintypeTestTraits
         return sum.withLock { $0 }
     }
 
-    /// A file of each kind, and the previews that it has at least where it comes in many pieces.
+    /// Decodes a file of each kind, with the least number of previews for many pieces.
     @Test(
         .enabled(if: Corpus.isRead),
         arguments: [
@@ -135,7 +135,7 @@ import TintypeTestTraits
         #expect(costs.count >= (pieceByteCount < 64 << 10 ? file.leastCount : 1))
     }
 
-    /// Flat images cost little more than a copy of them.
+    /// Decoding a flat image costs little more than a copy of it.
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [8, 100])
     func `previews of flat images take no more either`(format: ImageFormat, pieceCount: Int) async throws {
         let data =
@@ -145,7 +145,7 @@ import TintypeTestTraits
         #expect(Double(costs.previews) <= 1.5 * Double(costs.decode))
     }
 
-    /// Of bytes that come one by one a flat image shows another row each time, and each preview is a whole copy.
+    /// A flat image that arrives byte by byte gains a row each time, and each preview is a complete copy.
     @Test func `the work of all previews together is limited`() async throws {
         let data = SlowFiles.flatPNG(500, 500).data
         let all = await Self.previewCount(of: data, pieceCount: 50)
@@ -159,7 +159,7 @@ import TintypeTestTraits
         #expect(limited < all)
     }
 
-    /// A flat image costs little more to decode than a copy of it.
+    /// Decoding a flat image costs little more than a copy of it.
     @Test(arguments: [false, true]) func `previews of a large image take little more than the image`(
         isInterlaced: Bool
     ) async throws {
@@ -175,7 +175,7 @@ import TintypeTestTraits
         }
         #expect(count > 1)
         #expect(count <= 12)
-        // Of one meter: of the decoder's, or of the previews'.
+        // The largest work of a single meter, either the decoder's or that of the previews.
         #expect(spent.withLock { $0 } < 4_000 * 4_000 * 8)
     }
 }

@@ -1,13 +1,14 @@
 import CTintypeAllocationMeter
 import CTintypeShims
 
-/// Measures the heap that a piece of work takes, exactly and alike in every run: only what its own thread allocates
-/// counts, so that tests beside it change nothing.
+/// Measures the heap memory that code allocates, exactly and with the same result in every run.
+///
+/// Only allocations on the code's own thread count, so other tests do not affect the result.
 public enum AllocatedMemory {
-    /// Whether it can be measured: not with a sanitizer, which replaces the same functions.
+    /// Whether allocations can be measured, which is false with a sanitizer because it replaces the same functions.
     public static var isMeasured: Bool { allocation_meter_is_available() }
 
-    /// Runs `body` and counts how often it allocates on this thread.
+    /// Runs `body` and returns the number of its allocations on this thread.
     public static func count(of body: () -> Void) -> Int {
         allocation_meter_start()
         body()
@@ -16,10 +17,10 @@ public enum AllocatedMemory {
         return count
     }
 
-    /// Runs `body` and measures the most bytes that it had allocated at once on this thread.
+    /// Runs `body` and returns the most bytes that it had allocated at once on this thread.
     ///
-    /// Memory that was asked for counts in full, also where it was never written. What is mapped without `malloc`
-    /// does not count. Large blocks are all new ones.
+    /// Allocated memory counts in full, even if it was never written. Memory that is mapped without `malloc` does not
+    /// count. Blocks from the pool of large blocks are not reused meanwhile.
     public static func peak<Result>(of body: () throws -> Result) rethrows -> (result: Result, byteCount: Int) {
         cshims_pause_blocks(1)
         defer { cshims_pause_blocks(-1) }

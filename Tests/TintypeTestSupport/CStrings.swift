@@ -1,6 +1,6 @@
 import Glibc
 
-/// Calls `body` with `strings` as C has them: an array of pointers that ends with a null pointer.
+/// Calls `body` with `strings` as a C array of pointers that ends with a null pointer.
 public func withCStrings<Result>(
     _ strings: [String],
     _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result

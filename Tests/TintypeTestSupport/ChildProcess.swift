@@ -3,27 +3,29 @@ import TintypeConcurrency
 
 /// A program that runs beside the tests and ends with them.
 ///
-/// A small shell starts it and reads from a socket whose other end only this process holds. When that end
-/// closes, by ``stop()`` or because the tests crashed, the shell ends the program: none is ever left behind.
+/// A small shell starts the program and reads from a socket whose other end only this process holds. ``stop()`` or a
+/// crash of the tests closes that end. Then the shell ends the program, so that no program is left behind.
 package final class ChildProcess: Sendable {
     private struct State {
         let process: pid_t
         let lifeline: CInt
     }
 
-    /// The shell must not keep the program's descriptors open: a client would wait at a port whose server has died.
+    /// The script of the shell, which closes the program's descriptors.
+    ///
+    /// Otherwise a client would wait at a port whose server has died.
     private static let script = #""$@" & child=$!; exec 3>&- 4>&-; read -r _; kill "$child" 2>/dev/null; wait "$child""#
 
-    /// Held while a process is started, and by tests that open descriptors that can't be made close-on-exec at once.
+    /// The lock of starting processes, and of tests that open descriptors without close-on-exec.
     ///
-    /// A child that got hold of another test's connection would keep it open.
+    /// A child that inherits another test's connection would keep it open.
     static let starting = Locked(())
 
     private let state: Locked<State?>
 
-    /// Starts `arguments[0]`, which is a full path.
+    /// Starts the program with the full path `arguments[0]`.
     ///
-    /// `descriptors` become 3, 4, ... in the program; its output goes to the file `log`.
+    /// In the program, `descriptors` have the numbers 3, 4 and so on. Its output goes to the file `log`.
     package init(
         _ arguments: [String],
         environment: [String: String] = [:],
@@ -54,14 +56,14 @@ package final class ChildProcess: Sendable {
         self.stop()
     }
 
-    /// Ends the program and waits for its end; a second call does nothing.
+    /// Ends the program and waits for its end, and does nothing at a second call.
     package func stop() {
         guard let state = self.state.withLock({ $0.take() }) else { return }
         close(state.lifeline)
         _ = Self.wait(for: state.process)
     }
 
-    /// Runs `arguments[0]`, which is a full path, to its end; throws unless it exits with 0.
+    /// Runs the program with the full path `arguments[0]` to its end, and throws if its exit status is not 0.
     static func run(_ arguments: [String], log: String) throws {
         let process = try self.spawn(arguments, environment: [:], input: nil, descriptors: [], log: log)
         let status = self.wait(for: process)
@@ -80,7 +82,7 @@ package final class ChildProcess: Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Copied far up first: the numbers from 3 on are about to be given away in the program.
+        // Copy the descriptors to high numbers first, because the program will use the numbers from 3 on.
         let sources = ([input].compactMap(\.self) + descriptors).map { fcntl($0, F_DUPFD_CLOEXEC, 100) }
         defer { for source in sources { close(source) } }
         let targets = (input == nil ? [] : [0]) + descriptors.indices.map { CInt($0 + 3) }
@@ -89,7 +91,7 @@ package final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
         let variables = environment.merging(["PATH": path]) { given, _ in given }.map { "\($0)=\($1)" }
-        // Threads of the cooperative pool block signals, and a program inherits that.
+        // Threads of the cooperative pool block signals, and the program would inherit that.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

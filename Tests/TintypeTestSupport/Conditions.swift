@@ -1,7 +1,7 @@
-/// Returns once `condition` holds, or once the test is cancelled because its time is over.
+/// Returns as soon as `condition` is true, or when the test is cancelled because its time is over.
 ///
-/// It looks again and again: use it in suites with a time limit. Hundreds of tests may wait like this at
-/// once, so it soon looks less often: or it would take the processor from what it waits for.
+/// Checks the condition again and again, so use it in suites with a time limit. Hundreds of tests may wait at once. To
+/// leave the processor to the code that they wait for, it soon checks less often.
 public func until(_ condition: () async throws -> Bool) async rethrows {
     var looks = 0
     while try await !condition(), !Task.isCancelled {

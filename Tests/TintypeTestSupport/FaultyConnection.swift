@@ -1,12 +1,12 @@
 import Glibc
 import TintypeConcurrency
 
-/// One connection to a ``FaultyOrigin``, served on a thread that may block.
+/// A connection to a ``FaultyOrigin``, on a thread that may block.
 struct FaultyConnection {
     private enum Outcome {
         /// The connection is ready for its next request.
         case next
-        /// We closed or broke it.
+        /// The origin closed or reset the connection.
         case closed
         case clientLeft
         case stopped
@@ -14,9 +14,9 @@ struct FaultyConnection {
 
     private let descriptor: CInt
     private let server: FaultyServer
-    /// Around the socket, where the origin speaks TLS.
+    /// The TLS session on the socket, if the origin uses TLS.
     private let tls: FaultyTLS?
-    /// The bytes that were received and not read yet.
+    /// The bytes that were received and not yet parsed.
     private var buffer: [UInt8] = []
 
     init(_ descriptor: CInt, server: FaultyServer) {
@@ -90,7 +90,7 @@ struct FaultyConnection {
         case .answer(let answer): return self.perform(answer(request), request: request)
         case .close, .cutOff:
             if case .close = step { self.tls?.sendCloseAlert() }
-            // The client's end comes first, so that no reset can overtake the last bytes.
+            // Wait until the client has closed its side, so that no reset can overtake the last bytes.
             shutdown(self.descriptor, CInt(SHUT_WR))
             while LoopbackSocket.receive(from: self.descriptor) != nil {}
             return .closed
@@ -111,7 +111,7 @@ struct FaultyConnection {
         return LoopbackSocket.receive(from: self.descriptor)
     }
 
-    /// Waits for the door, the client's leaving, the origin's end or the time, whichever comes first.
+    /// Waits until the latch opens, the client leaves, the origin stops, or the time is over.
     private func wait(for latch: Latch?, milliseconds: Int) -> Outcome {
         var sources = [
             pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0),
@@ -126,8 +126,8 @@ struct FaultyConnection {
                 var byte: UInt8 = 0
                 let isEnd = sources[0].revents & ~Int16(POLLIN) != 0
                 if isEnd || recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientLeft }
-                // It sent its next request early; that can wait, its leaving not.
-                // POLLRDHUP, which needs _GNU_SOURCE.
+                // The client sent its next request early. The request can wait, but a disconnect cannot.
+                // 0x2000 is POLLRDHUP, whose name needs _GNU_SOURCE.
                 sources[0].events = 0x2000
                 continue
             }
@@ -135,7 +135,7 @@ struct FaultyConnection {
         }
     }
 
-    /// The next head, with the empty line at its end, or `nil` when the client has left.
+    /// Returns the next head with the empty line at its end, or `nil` if the client has left.
     private mutating func readRequest() -> [UInt8]? {
         let end = Array("\r\n\r\n".utf8)
         while true {
@@ -149,9 +149,9 @@ struct FaultyConnection {
         }
     }
 
-    /// Reads frames until `count` heads have come; returns false if the client has left.
+    /// Reads frames until `count` heads have arrived, and returns `false` if the client has left.
     private mutating func readFrames(untilStreams count: Int) -> Bool {
-        // The second half of the preface, which ``readRequest()`` takes for the next request.
+        // The second half of the preface, whose first half ``readRequest()`` reads as a request.
         let preface = Array("SM\r\n\r\n".utf8)
         var missing = count
         while missing > 0 {

@@ -1,29 +1,30 @@
 public import FoundationEssentials
 
-/// A small HTTP server that does what nginx never does: it cuts bodies short, lies, stalls, resets.
+/// A small HTTP server with faults that nginx never has: it truncates bodies, lies, stalls and resets connections.
 ///
 /// ```swift
 /// let origin = try FaultyOrigin(["/short": .lying(declaredLength: 100, body: [1, 2, 3])])
 /// let url = origin.url("/short")
 /// ```
 ///
-/// It counts requests, connections and clients that left, and lets tests wait for them. It has a blocking thread
-/// for each connection, and ends with ``stop()`` or when the object goes away. Unscripted paths are 404.
+/// The origin counts requests, connections and clients that left, and tests can wait for them. It has a blocking thread
+/// for each connection, and ends with ``stop()`` or when the object goes away. Paths without a script have status 404.
 public final class FaultyOrigin: Sendable {
     private let server: FaultyServer
-    /// The address that it listens on.
+    /// The address that the origin listens on.
     public let address: String
 
     /// Starts the origin on a free port of an address of this machine.
     ///
     /// - Parameters:
-    ///   - responses: What it does, by path; queries are not looked at.
+    ///   - responses: The responses by path, without queries.
     ///   - address: The address, one of 127.0.0.0/8.
-    ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` vouches for it.
-    ///   - speaksHTTP2: Whether it agrees on HTTP/2 over TLS. Each connection gets once what the path `*` has,
-    ///     which is the target in the client's preface; frames are read in ``FaultyResponse/Step/awaitStreams(_:)`` only.
-    ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.
-    /// - Throws: An error when no port can be opened.
+    ///   - usesTLS: Whether the origin speaks HTTPS, with a certificate that ``authorityPath`` vouches for.
+    ///   - speaksHTTP2: Whether the origin speaks HTTP/2 over TLS. Each connection performs the script of the path `*`
+    ///     once, because `*` is the target in the client's preface. The origin only reads frames in
+    ///     ``FaultyResponse/Step/awaitStreams(_:)``.
+    ///   - acceptsConnections: If `false`, the origin listens but never accepts, like an overloaded host.
+    /// - Throws: An error if no port can be opened.
     public init(
         _ responses: [String: FaultyResponse] = [:],
         address: String = "127.0.0.1",
@@ -45,69 +46,69 @@ public final class FaultyOrigin: Sendable {
         self.server.stop()
     }
 
-    /// The port it listens on.
+    /// The port that the origin listens on.
     public var port: Int { self.server.port }
 
-    /// The URL of a path, which starts with a slash.
+    /// Returns the URL of a path, which starts with a slash.
     public func url(_ path: String) -> URL {
         let text = "\(self.server.authority == nil ? "http" : "https")://\(self.address):\(self.port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
         return url
     }
 
-    /// The file with the certificate of the authority that vouches for it, if it speaks TLS.
+    /// The file with the certificate of the authority that vouches for the origin, if it uses TLS.
     public var authorityPath: String? { self.server.authority?.authorityPath }
 
-    /// The bytes that it has sent in all with ``FaultyResponse/Step/flood(_:)``.
+    /// The total number of bytes sent with ``FaultyResponse/Step/flood(_:)``.
     public var floodedBytes: Int { self.server.record.floodedBytes }
 
-    /// Sets or replaces what a path does from the next request on.
+    /// Sets the response for a path from the next request on.
     public func script(_ path: String, _ response: FaultyResponse) {
         self.server.record.script(path, response)
     }
 
-    /// Sets what the next requests for a path get, one each; those after them get what the path always gets.
+    /// Sets the responses for the next requests for a path, one each, before its usual response.
     public func script(_ path: String, sequence: [FaultyResponse]) {
         self.server.record.script(path, sequence: sequence)
     }
 
-    /// The heads of all requests for a path, in order, as they were received.
+    /// Returns the heads of all requests for a path as they were received, in order.
     public func requestHeads(for path: String) -> [String] {
         self.server.record.heads(for: path)
     }
 
-    /// The paths of all requests, in the order in which they came.
+    /// The paths of all requests in the order of their arrival.
     public var requestedPaths: [String] { self.server.record.paths }
 
-    /// The number of requests for a path.
+    /// Returns the number of requests for a path.
     public func requestCount(for path: String) -> Int {
         self.server.record.counts(for: path).requests
     }
 
-    /// The number of connections over which a path was asked for.
+    /// Returns the number of connections over which a path was requested.
     public func connectionCount(for path: String) -> Int {
         self.server.record.counts(for: path).connections
     }
 
-    /// The number of clients that have closed a connection whose last request was for this path.
+    /// Returns the number of clients that closed a connection whose last request was for this path.
     public func disconnectCount(from path: String) -> Int {
         self.server.record.counts(for: path).disconnects
     }
 
-    /// The number of connections that have been accepted in all.
+    /// The total number of accepted connections.
     public var connectionCount: Int { self.server.record.connections }
 
-    /// Returns once a path has been asked for `count` times in all.
+    /// Returns when a path has been requested `count` times in all.
     public func waitForRequests(_ count: Int = 1, for path: String) async {
         await self.server.record.wait { $0.counts[path, default: .init()].requests >= count }
     }
 
-    /// Returns once `count` clients in all have closed a connection whose last request was for this path.
+    /// Returns when `count` clients in all have closed a connection whose last request was for this path.
     public func waitForDisconnect(_ count: Int = 1, from path: String) async {
         await self.server.record.wait { $0.counts[path, default: .init()].disconnects >= count }
     }
 
-    /// Closes every connection and ends every thread; a second call does nothing.
+    /// Closes every connection and ends every thread, and does nothing at a second call.
     public func stop() {
         self.server.stop()
     }

@@ -1,6 +1,6 @@
 import TintypeConcurrency
 
-/// What a ``FaultyOrigin`` does and has seen, and the tasks that wait to see more.
+/// The scripts of a ``FaultyOrigin``, its record of requests, and the tasks that wait for requests.
 final class FaultyRecord: Sendable {
     struct Counts {
         var requests = 0
@@ -10,12 +10,12 @@ final class FaultyRecord: Sendable {
 
     struct State {
         var responses: [String: FaultyResponse]
-        /// What the first requests for a path get, one each, before what it always gets.
+        /// The responses to the first requests for a path, one each, before its usual response.
         var sequences: [String: [FaultyResponse]] = [:]
-        /// The heads of all requests, by path.
+        /// The heads of all requests by path.
         var heads: [String: [String]] = [:]
         var counts: [String: Counts] = [:]
-        /// Of all requests, in order.
+        /// The paths of all requests, in order.
         var paths: [String] = []
         var connections = 0
         var floodedBytes = 0
@@ -55,7 +55,7 @@ final class FaultyRecord: Sendable {
         self.state.withLock { $0.heads[path, default: []] }
     }
 
-    /// Changes the state, then resumes the tasks that waited for what it has become.
+    /// Changes the state and resumes the tasks whose condition is now true.
     @discardableResult
     func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) -> Result {
         let (result, satisfied) = self.state.withLock { state -> (Result, [CheckedContinuation<Void, Never>]) in

@@ -11,9 +11,9 @@ final class FaultyServer: Sendable {
 
     let port: Int
     let record: FaultyRecord
-    /// Opens when the origin stops; every wait of a thread looks at it.
+    /// Opens when the origin stops, and ends every wait of a thread.
     let stopping = Latch()
-    /// The file with the authority that vouches for it, where it speaks TLS.
+    /// The certificates of the origin, if it uses TLS.
     let authority: TLSCertificates?
     let speaksHTTP2: Bool
     private let listener: CInt
@@ -45,17 +45,17 @@ final class FaultyServer: Sendable {
         let threads = self.state.withLock { state -> [POSIXThread] in
             defer { state.threads = [] }
             state.isStopped = true
-            // Those that are in the middle of a `send` or a `recv` come back from it.
+            // End the `send` or `recv` calls that threads are blocked in.
             for connection in state.connections { shutdown(connection, CInt(SHUT_RDWR)) }
             return state.threads
         }
         self.stopping.open()
-        // Clients that come from now on are refused.
+        // From now on, the system refuses clients.
         shutdown(self.listener, CInt(SHUT_RDWR))
         for thread in threads { thread.join() }
     }
 
-    /// Closes a connection, in a way that ``stop()`` can't close another one of the same number.
+    /// Closes a connection under the lock, so that ``stop()`` cannot shut down a newer one with the same number.
     func close(connection: CInt) {
         self.state.withLock { state in
             state.connections.remove(connection)
@@ -70,7 +70,7 @@ final class FaultyServer: Sendable {
                 if connection >= 0 { _ = fcntl(connection, F_SETFD, FD_CLOEXEC) }
                 return connection
             }
-            // The client may have left before we came.
+            // The client may have left before `accept`.
             guard connection >= 0 else { continue }
             self.record.update { $0.connections += 1 }
             let isServed = self.state.withLock { state -> Bool in
@@ -78,7 +78,7 @@ final class FaultyServer: Sendable {
                 state.connections.insert(connection)
                 return true
             }
-            // What a step sends goes out with it.
+            // Send the bytes of each step at once.
             var noDelay: CInt = 1
             setsockopt(connection, CInt(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<CInt>.size))
             guard isServed else {
@@ -92,7 +92,7 @@ final class FaultyServer: Sendable {
         }
     }
 
-    /// Returns true when there is a connection to accept, and false when the origin stops.
+    /// Returns `true` when there is a connection to accept, and `false` when the origin stops.
     private func waitForConnection() -> Bool {
         var sources = [
             pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0),

@@ -1,12 +1,12 @@
 import CTintypeCrypto
 import Glibc
 
-/// The server's end of TLS around one connection of a ``FaultyOrigin``.
+/// The server's side of TLS on a connection of a ``FaultyOrigin``.
 final class FaultyTLS {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
-    /// Shakes hands; `nil` where the client does not.
+    /// Performs the handshake, and returns `nil` if it fails.
     init?(_ descriptor: CInt, authority: TLSCertificates, speaksHTTP2: Bool) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { return nil }
         let folder = authority.folder
@@ -20,7 +20,7 @@ final class FaultyTLS {
         if speaksHTTP2 { Self.offerHTTP2(context) }
         self.context = context
         self.session = session
-        // OpenSSL writes with `write`, which a client that has left would make end the process.
+        // OpenSSL uses `write`, and SIGPIPE would end the process if the client has left.
         signal(SIGPIPE, SIG_IGN)
         SSL_set_fd(session, descriptor)
         guard SSL_accept(session) == 1 else { return nil }
@@ -31,7 +31,7 @@ final class FaultyTLS {
         SSL_CTX_free(self.context)
     }
 
-    /// Takes `h2` of what the client offers, whatever stands before it.
+    /// Chooses `h2` if the client offers it, whatever the client prefers.
     private static func offerHTTP2(_ context: OpaquePointer) {
         SSL_CTX_set_alpn_select_cb(
             context,

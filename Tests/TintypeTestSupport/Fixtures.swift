@@ -1,15 +1,15 @@
 public import FoundationEssentials
 import Glibc
 
-/// Finds the pictures that tests read.
+/// The images that tests read.
 public enum Fixtures {
     /// The folder of the sample files in the repository.
     public static let directory = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
 
-    /// The folder of the large corpus, or `nil` where it is not on this machine.
+    /// The folder of the large corpus, or `nil` if this machine does not have it.
     ///
-    /// It is `$TINTYPE_CORPUS` or else `../shared/corpus`, seen from the package. Tests that need it are
-    /// skipped without it: `@Test(.enabled(if: Fixtures.corpus != nil))`.
+    /// The folder is `$TINTYPE_CORPUS`, or by default `../shared/corpus` relative to the package. Tests that need it
+    /// are skipped without it: `@Test(.enabled(if: Fixtures.corpus != nil))`.
     public static let corpus: URL? = {
         let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -20,12 +20,12 @@ public enum Fixtures {
         return exists && isDirectory ? folder : nil
     }()
 
-    /// Where a sample file of the repository is.
+    /// Returns the URL of a sample file of the repository.
     public static func url(_ name: String) -> URL {
         self.directory.appending(path: name)
     }
 
-    /// The content of a sample file of the repository.
+    /// Returns the content of a sample file of the repository.
     public static func data(_ name: String) throws -> Data {
         try Data(contentsOf: self.url(name))
     }

@@ -1,4 +1,4 @@
-/// A one-shot door that tests open by hand.
+/// A one-shot gate that tests open, and that tasks wait for.
 public actor Gate {
     private var isOpen = false
     private var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -6,7 +6,7 @@ public actor Gate {
 
     public init() {}
 
-    /// Opens the door for tasks that wait and those that come later.
+    /// Opens the gate for current and future waiters.
     public func open() {
         self.isOpen = true
         let waiters = self.waiters.values
@@ -14,18 +14,18 @@ public actor Gate {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns once the door is open.
+    /// Returns when the gate is open.
     public func wait() async {
         await self.wait(as: self.makeWaiter())
     }
 
-    /// Returns once the door is open.
+    /// Returns when the gate is open.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
     public func waitUnlessCancelled() async throws {
         let waiter = self.makeWaiter()
         try await withTaskCancellationHandler {
-            // A cancellation from here on finds the waiter: it has to wait for the actor.
+            // A cancellation after this check finds the waiter, because its handler has to wait for the actor.
             try Task.checkCancellation()
             await self.wait(as: waiter)
             try Task.checkCancellation()

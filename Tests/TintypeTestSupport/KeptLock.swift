@@ -1,11 +1,10 @@
 import Glibc
 
-/// The lock of a cache folder, taken by a file of this process's own and kept: to all users of the folder it is that of
-/// a process which does not go on.
+/// The lock of a cache folder, held as if by another process that makes no progress.
 public final class KeptLock: Sendable {
     private let descriptor: CInt
 
-    /// Takes the lock of the cache folder at `path`, which is made where there is none.
+    /// Takes the lock of the cache folder at `path`, and creates the folder if it does not exist.
     public init(of path: String) throws {
         mkdir(path, 0o700)
         self.descriptor = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -13,7 +12,7 @@ public final class KeptLock: Sendable {
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)
         lock.l_len = 1
-        // F_OFD_SETLKW
+        // The command is F_OFD_SETLKW.
         guard self.descriptor >= 0, fcntl(self.descriptor, 38, &lock) == 0 else {
             throw TestSupportError("The lock of \(path) can't be had: errno \(errno).")
         }

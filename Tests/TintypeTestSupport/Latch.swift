@@ -1,14 +1,14 @@
 import CTintypeShims
 import Glibc
 
-/// A one-shot door for which threads wait; tests open it by hand.
+/// A one-shot latch that tests open, and that threads wait for.
 ///
-/// ``Gate`` is its relative for tasks. This one works between a test and the blocking threads of ``FaultyOrigin``.
+/// It connects tests with the blocking threads of ``FaultyOrigin``. Tasks use a ``Gate`` instead.
 public final class Latch: Sendable {
-    /// Readable once the door is open, so that it can stand in a `poll` beside sockets.
+    /// The event descriptor, which is readable when the latch is open and can be polled together with sockets.
     let descriptor: CInt
 
-    /// Creates a closed door.
+    /// Creates a closed latch.
     public init() {
         self.descriptor = cshims_eventfd()
         precondition(self.descriptor >= 0, "eventfd failed with errno \(errno)")
@@ -18,19 +18,19 @@ public final class Latch: Sendable {
         close(self.descriptor)
     }
 
-    /// Whether the door is open.
+    /// Whether the latch is open.
     public var isOpen: Bool {
         var source = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&source, 1, 0) == 1
     }
 
-    /// Blocks the thread until the door is open.
+    /// Blocks the thread until the latch is open.
     public func wait() {
         var source = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         while poll(&source, 1, -1) != 1 {}
     }
 
-    /// Opens the door for threads that wait and those that come later.
+    /// Opens the latch for current and future waiters.
     public func open() {
         var one: UInt64 = 1
         _ = write(self.descriptor, &one, MemoryLayout<UInt64>.size)

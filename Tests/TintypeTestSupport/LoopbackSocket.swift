@@ -1,10 +1,10 @@
 import Glibc
 
-/// TCP sockets of 127.0.0.1, as the origins use them.
+/// TCP sockets on 127.0.0.1, as the origins use them.
 enum LoopbackSocket {
-    /// A socket that listens on a free port.
+    /// Returns a socket that listens on a free port.
     ///
-    /// It is listening before this returns, so a client that connects at once is never refused.
+    /// The socket listens before this method returns, so a client that connects at once is never refused.
     static func listen(address text: String = "127.0.0.1", backlog: CInt = 511) throws -> (descriptor: CInt, port: Int)
     {
         let descriptor = try self.make()
@@ -22,12 +22,12 @@ enum LoopbackSocket {
             close(descriptor)
             throw TestSupportError("No port of \(text) could be opened: errno \(code).")
         }
-        // nginx expects it so of a port that is handed to it.
+        // nginx expects that an inherited port does not block.
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    /// A connection to a port of this machine, whose reads end after ten seconds.
+    /// Returns a connection to a port of this machine, whose reads time out after ten seconds.
     static func connect(port: Int) throws -> CInt {
         let descriptor = try self.make()
         var address = self.address(port: port)
@@ -46,7 +46,7 @@ enum LoopbackSocket {
         return descriptor
     }
 
-    /// Sends all bytes; returns false when the other side has gone.
+    /// Sends all bytes, or returns `false` if the other side has closed the connection.
     static func send(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -58,7 +58,7 @@ enum LoopbackSocket {
         return true
     }
 
-    /// What is there to read, at most 16 KiB; `nil` when the other side has gone.
+    /// Returns at most 16 KiB of received bytes, or `nil` if the other side has closed the connection.
     static func receive(from descriptor: CInt) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while true {
@@ -69,7 +69,7 @@ enum LoopbackSocket {
     }
 
     private static func make() throws -> CInt {
-        // Close-on-exec from the start: another test may start a process at any time.
+        // Set close-on-exec from the start, because another test may start a process at any time.
         let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_INET, type, 0)
         guard descriptor >= 0 else { throw TestSupportError("No socket could be opened: errno \(errno).") }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import TintypeConcurrency
 
-/// A real nginx that serves a temporary folder on a free port of 127.0.0.1: the ordinary origin.
+/// An nginx that serves a temporary folder on a free port of 127.0.0.1, as the ordinary origin of tests.
 ///
 /// ```swift
 /// let origin = try NginxOrigin(files: ["a.jpg": bytes])
@@ -12,27 +12,27 @@ import TintypeConcurrency
 /// #expect(try origin.requestCount(for: "/a.jpg") == 1)
 /// ```
 ///
-/// It answers with validators (`ETag`, `Last-Modified`), ranges, conditional requests and keep-alive, as nginx does. It
-/// ends with ``stop()``, when the object goes away, or when the tests crash.
+/// It supports validators (`ETag`, `Last-Modified`), ranges, conditional requests and keep-alive. It ends with
+/// ``stop()``, when the object goes away, or when the tests crash.
 public final class NginxOrigin: Sendable {
-    /// The port that speaks HTTP/1.1.
+    /// The port for HTTP/1.1.
     public let port: Int
-    /// The port that speaks HTTP/2 and HTTP/1.1 over TLS with a self-signed certificate, if it was asked for.
+    /// The port for HTTP/2 and HTTP/1.1 over TLS with a self-signed certificate, if the origin serves TLS.
     public let tlsPort: Int?
 
     private let folder: TemporaryDirectory
     private let process: ChildProcess
     private let barriers = Atomic<Int>(0)
 
-    /// Starts nginx; returns once it answers.
+    /// Starts nginx, and returns when it answers.
     ///
     /// - Parameters:
-    ///   - files: What it serves, by path without the first slash.
-    ///   - servesTLS: Whether there is a TLS port beside the plain one.
+    ///   - files: The files to serve, by path without the first slash.
+    ///   - servesTLS: Whether to open a TLS port as well.
     ///   - socketPath: A Unix-domain socket to listen on as well.
     ///   - directives: More lines for the server's configuration.
-    ///   - connections: The connections that it serves at once.
-    /// - Throws: An error that says what to install when nginx (or openssl, for TLS) is missing.
+    ///   - connections: The number of simultaneous connections.
+    /// - Throws: An error that says what to install if nginx is missing, or openssl for TLS.
     public init(
         files: [String: Data] = [:],
         servesTLS: Bool = false,
@@ -42,8 +42,8 @@ public final class NginxOrigin: Sendable {
     ) throws {
         let program = try Program.path(of: "nginx", package: "nginx-light")
         let folder = try TemporaryDirectory(prefix: "tintype-nginx")
-        // We open the ports and hand them over open, as nginx itself does when it is replaced without a pause: no other
-        // program can take a port in between, and clients may connect before nginx is ready.
+        // Open the ports here and pass them to nginx, as nginx itself does when it is upgraded. So no other program can
+        // take a port, and clients may connect before nginx is ready.
         let plain = try LoopbackSocket.listen()
         defer { close(plain.descriptor) }
         let tls = try servesTLS ? LoopbackSocket.listen() : nil
@@ -78,38 +78,38 @@ public final class NginxOrigin: Sendable {
         try self.waitUntilReady()
     }
 
-    /// Ends nginx and waits for its end; a second call does nothing.
+    /// Ends nginx and waits for its end, and does nothing at a second call.
     public func stop() {
         self.process.stop()
     }
 
-    /// The URL of a path, which starts with a slash.
+    /// Returns the URL of a path, which starts with a slash.
     public func url(_ path: String) -> URL {
         Self.url("http://127.0.0.1:\(self.port)\(path)")
     }
 
-    /// The URL of a path on the TLS port, which must have been asked for.
+    /// Returns the URL of a path on the TLS port, which the origin must have.
     public func tlsURL(_ path: String) -> URL {
         guard let tlsPort else { preconditionFailure("this origin was made without TLS") }
         return Self.url("https://127.0.0.1:\(tlsPort)\(path)")
     }
 
-    /// Adds or replaces a file; `name` is its path without the first slash.
+    /// Adds or replaces a file whose path without the first slash is `name`.
     public func write(_ content: some Collection<UInt8>, to name: String) throws {
         try self.folder.write(content, to: "www/\(name)")
     }
 
-    /// The number of requests for a path that have been answered; queries are not looked at.
+    /// Returns the number of answered requests for a path, without its query.
     public func requestCount(for path: String) throws -> Int {
         try self.requests().count { $0.path == path }
     }
 
-    /// Every request that has been answered, in order.
+    /// Returns every answered request, in order.
     ///
-    /// `ifNoneMatch` and `status` let tests see whether a copy was revalidated.
+    /// Their `ifNoneMatch` and `status` show whether a cached response was revalidated.
     public func requests() throws -> [NginxRequest] {
-        // nginx writes its log after the answer. As it has one worker, which finishes with one
-        // request before it takes the next, the answer to this one means that all before are logged.
+        // nginx writes its log after the answer, and its single worker handles one request after the other. So the
+        // answer to this request means that all earlier requests are logged.
         let barrier = "/.barrier-\(self.barriers.add(1, ordering: .relaxed).newValue)"
         try self.get(barrier)
         let log = try Data(contentsOf: URL(filePath: self.folder.path(of: "access.log")))
@@ -133,7 +133,7 @@ public final class NginxOrigin: Sendable {
         }
     }
 
-    /// Asks for a path and waits for the end of the answer.
+    /// Requests a path and waits for the end of the answer.
     private func get(_ path: String) throws {
         let connection = try LoopbackSocket.connect(port: self.port)
         defer { close(connection) }
@@ -173,8 +173,8 @@ public final class NginxOrigin: Sendable {
                 ssl_certificate_key \(folder)/key.pem;
                 """
             } ?? ""
-        // A master that is root would start a worker that may not read the folder. Without a
-        // master nginx 1.22 crashes over ports that are handed to it.
+        // As root, nginx would start a worker that may not read the folder. Without a master process, nginx 1.22
+        // crashes with inherited ports.
         let user = getuid() == 0 ? "user root;" : ""
         return """
             daemon off;

@@ -1,16 +1,16 @@
 /// A request that an ``NginxOrigin`` has answered.
 public struct NginxRequest: Sendable, Hashable {
-    /// The version of HTTP, such as `HTTP/2.0`.
+    /// The HTTP version, such as `HTTP/2.0`.
     public let version: String
     /// The method, such as `GET`.
     public let method: String
     /// The status of the answer.
     public let status: Int
-    /// The number of the connection; requests with the same number shared one.
+    /// The number of the connection, which several requests may share.
     public let connection: Int
-    /// The path, without a query.
+    /// The path without a query.
     public let path: String
-    /// The value of `If-None-Match`, or `nil` where the request had none.
+    /// The value of `If-None-Match`, or `nil` if the request has no such field.
     public let ifNoneMatch: String?
 
     init?(logLine: Substring) {
@@ -22,7 +22,7 @@ public struct NginxRequest: Sendable, Hashable {
         self.connection = connection
         self.path = String(fields[4].prefix { $0 != "?" })
         let validator = fields[5].dropFirst().dropLast()
-        // nginx writes a dash for what is not there, and quotes as \x22.
+        // nginx writes a dash for a missing field, and \x22 for a quote.
         self.ifNoneMatch =
             validator == "-"
             ? nil : validator.split(separator: #"\x22"#, omittingEmptySubsequences: false).joined(separator: "\"")

@@ -1,7 +1,7 @@
 package import TintypeConcurrency
 
 extension POSIXThread {
-    /// Starts a thread of a test, which can't go on without it.
+    /// Starts a thread, and ends the process if that fails.
     package init(name: String, _ main: @escaping @Sendable () -> Void) {
         do throws(ThreadError) {
             self = try POSIXThread.start(name: name, main)

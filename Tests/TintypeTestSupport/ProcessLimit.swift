@@ -1,12 +1,12 @@
 import CTintypeDescriptorLimit
 import Glibc
 
-/// A limit of the process that a test runs in: for exit tests, which have a process of their own.
+/// Limits on the process of a test, for exit tests, which have a process of their own.
 public enum ProcessLimit {
-    /// Lets the process open one more file, and no second one, until `body` is over.
+    /// Lets the process open one more file, but not two, until `body` ends.
     ///
-    /// What is open stays open. libdispatch gets the files that it opens to look at its threads: it ends the process
-    /// where it can't open them, and the one that is left may be in use at that moment.
+    /// Open files stay open. The files that libdispatch opens to check its threads are exempt. It would end the process
+    /// if it could not open them, and the one free descriptor may be in use at that moment.
     public static func withOneDescriptor<Result>(_ body: () async throws -> Result) async throws -> Result {
         var old = rlimit()
         let free = dup(STDERR_FILENO)
@@ -14,7 +14,7 @@ public enum ProcessLimit {
             throw TestSupportError("The limit of open files can't be tried: errno \(errno).")
         }
         close(free)
-        // The limit is one of numbers, and the lowest free number is always taken first.
+        // The limit applies to the numbers of descriptors, and the system always uses the lowest free number.
         var low = rlimit(rlim_cur: rlim_t(free + 1), rlim_max: old.rlim_max)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &low)
         descriptor_limit_spare_dispatch(true)
@@ -25,7 +25,7 @@ public enum ProcessLimit {
         return try await body()
     }
 
-    /// Lets the process take at most so much more address space until `body` is over.
+    /// Lets the process use at most so much more address space until `body` ends.
     public static func withMemory<Result>(
         atMost byteCount: Int,
         _ body: () async throws -> Result

@@ -2,11 +2,11 @@ import CTintypeShims
 import FoundationEssentials
 import Glibc
 
-/// What this process holds and has used.
+/// The resources that this process holds and has used.
 public struct Resources: Sendable {
-    /// The bytes of memory that are resident.
+    /// The size of the resident memory in bytes.
     public let residentBytes: Int
-    /// The bytes that `malloc` has given out.
+    /// The size in bytes of the memory that `malloc` has allocated.
     public let heapBytes: Int
     /// The names of the threads.
     public let threads: [String]
@@ -15,7 +15,7 @@ public struct Resources: Sendable {
     /// The processor time of all threads so far.
     public let cpuSeconds: Double
 
-    /// As they are now; what `malloc` keeps without need is given back first.
+    /// Returns the current resources, after `malloc` has released its unused memory.
     public static func now() throws -> Resources {
         let heapBytes = cshims_trim_heap()
         var usage = rusage()

@@ -1,7 +1,7 @@
 public import TintypeImage
 
 extension PixelBuffer {
-    /// Makes pixels from a function of column, row and channel.
+    /// Creates pixels from a function of column, row and channel.
     public static func make(
         _ format: PixelFormat,
         width: Int,
@@ -26,7 +26,7 @@ extension PixelBuffer {
         )
     }
 
-    /// The largest difference of a sample to what `expected` gives for column, row and channel.
+    /// Returns the largest difference between a sample and the value that `expected` returns for it.
     public func largestDifference(_ expected: (_ column: Int, _ row: Int, _ channel: Int) -> Int) -> Int {
         let channels = self.format.channelCount
         var largest = 0
@@ -38,7 +38,7 @@ extension PixelBuffer {
         return largest
     }
 
-    /// Makes pixels without structure, the same for the same seed.
+    /// Creates pixels without structure, which are the same for the same seed.
     public static func noise(_ format: PixelFormat, width: Int, height: Int, seed: UInt64 = 1) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         return try self.make(format, width: width, height: height) { _, _, _ in
@@ -46,7 +46,7 @@ extension PixelBuffer {
         }
     }
 
-    /// Makes a soft image that lossy formats keep well; its alpha runs from left to right.
+    /// Creates a smooth image that lossy formats preserve well, with alpha that increases from left to right.
     public static func smooth(_ format: PixelFormat, width: Int, height: Int) throws -> PixelBuffer {
         try self.make(format, width: width, height: height) { column, row, channel in
             switch channel {
@@ -58,19 +58,19 @@ extension PixelBuffer {
         }
     }
 
-    /// The samples of one row, without padding.
+    /// Returns the samples of one row, without padding.
     public func row(_ row: Int) -> [UInt8] {
         let plane = self.layout.planes[0]
         let start = plane.offset + row * plane.bytesPerRow
         return self.withUnsafeBytes { Array($0[start..<start + plane.usedBytesPerRow]) }
     }
 
-    /// All samples, row by row, without padding.
+    /// All samples row by row, without padding.
     public var samples: [UInt8] {
         (0..<self.height).flatMap { self.row($0) }
     }
 
-    /// One sample.
+    /// Returns one sample.
     public func sample(_ column: Int, _ row: Int, _ channel: Int = 0) -> Int {
         let plane = self.layout.planes[0]
         return self.withUnsafeBytes {
@@ -78,7 +78,7 @@ extension PixelBuffer {
         }
     }
 
-    /// RGBA samples with colours multiplied by alpha: what of hidden and faint colours can be seen.
+    /// Returns RGBA samples with colours multiplied by alpha, to compare only what is visible.
     public static func premultiplied(_ samples: [UInt8]) -> [Int] {
         samples.indices.map { index in
             guard index % 4 < 3 else { return Int(samples[index]) }

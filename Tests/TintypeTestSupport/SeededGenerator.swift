@@ -1,8 +1,8 @@
-/// Random numbers that are the same in every run: SplitMix64.
+/// A generator of random numbers that are the same in every run (SplitMix64).
 public struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Starts the series of `seed`.
+    /// Starts the sequence of `seed`.
     public init(seed: UInt64) {
         self.state = seed
     }

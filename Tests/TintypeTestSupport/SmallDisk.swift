@@ -1,22 +1,22 @@
 import FoundationEssentials
 import Glibc
 
-/// A small file system in memory; only root may mount one.
+/// A small file system in memory, which only root may mount.
 public struct SmallDisk {
     private struct MountError: Error {
         let code: CInt
     }
 
-    /// Whether this process may mount; tried once, because containers differ.
+    /// Whether this process may mount a file system, which depends on the container and is tried once.
     public static let isPossible: Bool = {
         guard let directory = try? TemporaryDirectory() else { return false }
         return (try? Self(byteCount: 1 << 16, at: directory.path(of: "probe")).unmount()) != nil
     }()
 
-    /// Where it is mounted.
+    /// The path of the mount point.
     public let path: String
 
-    /// Mounts it; the folder is made.
+    /// Creates the folder and mounts the file system.
     public init(byteCount: Int, at path: String) throws {
         self.path = path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -25,7 +25,7 @@ public struct SmallDisk {
         }
     }
 
-    /// Takes it away with all that is on it.
+    /// Removes the file system and all its files.
     public func unmount() {
         umount2(self.path, CInt(MNT_DETACH))
         rmdir(self.path)

@@ -1,10 +1,10 @@
 public import Glibc
 
-/// A child process that has stopped itself, as `SIGSTOP` stops any.
+/// A child process that has stopped itself with `SIGSTOP`.
 public final class StoppedProcess: Sendable {
     public let number: pid_t
 
-    /// Starts a program and waits until it has stopped itself.
+    /// Starts a program, and returns when it has stopped itself.
     public init(_ program: String, _ arguments: [String]) throws {
         let texts: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for text in texts { free(text) } }
@@ -17,7 +17,7 @@ public final class StoppedProcess: Sendable {
         guard status & 0xFF == 0x7F else { throw StoppedProcessError(description: "the child ended: \(status)") }
     }
 
-    /// Lets it go on, and waits for its end.
+    /// Continues the process and waits for its end.
     public func finish() {
         kill(self.number, SIGCONT)
         var status: CInt = 0
@@ -31,7 +31,7 @@ public final class StoppedProcess: Sendable {
     }
 }
 
-/// Why there is no stopped process.
+/// The reason why a process could not be started and stopped.
 public struct StoppedProcessError: Error, CustomStringConvertible {
     public let description: String
 }

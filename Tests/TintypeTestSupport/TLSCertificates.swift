@@ -1,9 +1,9 @@
 import FoundationEssentials
 import TintypeConcurrency
 
-/// The certificates that ``TLSOrigin`` needs, made once for all origins that live at the same time.
+/// The certificates of ``TLSOrigin``, which all origins that live at the same time share.
 ///
-/// Each takes several runs of openssl, which would hold up other tests.
+/// Creating them takes several runs of openssl, which would delay other tests.
 final class TLSCertificates: Sendable {
     private struct Weak {
         weak var value: TLSCertificates?
@@ -13,7 +13,7 @@ final class TLSCertificates: Sendable {
 
     let folder: TemporaryDirectory
 
-    /// Those that are in use, or new ones.
+    /// Returns the certificates that are in use, or creates new ones.
     static func shared() throws -> TLSCertificates {
         try self.last.withLock { last in
             if let value = last.value { return value }

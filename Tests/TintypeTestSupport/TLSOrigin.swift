@@ -2,23 +2,23 @@ public import FoundationEssentials
 import Glibc
 import TintypeConcurrency
 
-/// A real nginx over TLS whose certificate and protocol are as wrong as a test wants them.
+/// An nginx with TLS whose certificate and protocols can be wrong in several ways.
 ///
-/// It answers every path with the text `hello`. It speaks HTTP/2 and HTTP/1.1.
+/// It answers every path with the text `hello`, over HTTP/2 and HTTP/1.1.
 public final class TLSOrigin: Sendable {
-    /// What is the matter with the certificate.
+    /// The fault of the certificate.
     public enum Certificate: String, Sendable, CaseIterable {
-        /// Nothing: the origin's own authority vouches for it.
+        /// No fault, because the origin's own authority vouches for the certificate.
         case valid
-        /// It ended a day ago.
+        /// The certificate expired a day ago.
         case expired
-        /// It is for another host.
+        /// The certificate is for another host.
         case wrongHost
-        /// It vouches for itself.
+        /// The certificate vouches for itself.
         case selfSigned
     }
 
-    /// The port that it listens on.
+    /// The port that the origin listens on.
     public let port: Int
     private let certificates: TLSCertificates
     private let folder: TemporaryDirectory
@@ -27,10 +27,10 @@ public final class TLSOrigin: Sendable {
     /// Starts the origin.
     ///
     /// - Parameters:
-    ///   - certificate: What is the matter with its certificate.
-    ///   - protocols: What nginx calls the versions that it speaks, such as `TLSv1.1`.
-    ///   - asksForCertificate: Whether clients must show the certificate that ``clientCertificate`` is.
-    /// - Throws: An error that says what to install when nginx or openssl is missing.
+    ///   - certificate: The fault of its certificate.
+    ///   - protocols: The supported versions of TLS in nginx's notation, such as `TLSv1.1`.
+    ///   - asksForCertificate: Whether clients must present the ``clientCertificate()``.
+    /// - Throws: An error that says what to install if nginx or openssl is missing.
     public init(
         _ certificate: Certificate = .valid,
         protocols: String = "TLSv1.2 TLSv1.3",
@@ -52,7 +52,7 @@ public final class TLSOrigin: Sendable {
             \(asksForCertificate ? "ssl_verify_client on; ssl_client_certificate \(certificates.authorityPath);" : "")
             """
         try folder.write(Self.configuration(folder.path, port, configuration).utf8, to: "nginx.conf")
-        // The port is open already: a client that comes before nginx waits.
+        // The port is already open, so a client that connects before nginx is ready waits.
         self.process = try ChildProcess(
             [nginx, "-p", folder.path, "-c", "nginx.conf", "-e", "error.log"],
             environment: ["NGINX": "3;"],
@@ -64,7 +64,7 @@ public final class TLSOrigin: Sendable {
         self.port = port
     }
 
-    /// The URL of a path, which starts with a slash.
+    /// Returns the URL of a path, which starts with a slash.
     public func url(_ path: String = "/a") -> URL {
         let text = "https://127.0.0.1:\(self.port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
@@ -74,21 +74,21 @@ public final class TLSOrigin: Sendable {
     /// The file with the certificate of the authority that vouches for a valid certificate.
     public var authorityPath: String { self.certificates.authorityPath }
 
-    /// A certificate for clients, as PEM text.
+    /// Returns a certificate for clients as PEM text.
     public func clientCertificate() throws -> Data {
         try Data(contentsOf: self.certificates.folder.url(of: "client.pem"))
     }
 
-    /// The private key of the certificate for clients, as PEM text.
+    /// Returns the private key of the client certificate as PEM text.
     public func clientKey() throws -> Data { try Data(contentsOf: self.certificates.folder.url(of: "client.key")) }
 
-    /// The SHA-256 digest of the server's public key, in base64.
+    /// Returns the SHA-256 digest of the server's public key in base64.
     public func publicKeyDigest() throws -> String {
         try String(contentsOf: self.certificates.folder.url(of: "pin"), encoding: .utf8).filter { !$0.isWhitespace }
     }
 
     private static func configuration(_ folder: String, _ port: Int, _ directives: String) -> String {
-        // A master that is root would start a worker that may not read the folder.
+        // As root, nginx would start a worker that may not read the folder.
         let user = getuid() == 0 ? "user root;" : ""
         return """
             daemon off;

@@ -20,13 +20,13 @@ public final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(atPath: self.path)
     }
 
-    /// The path of something in the folder.
+    /// Returns the path of an item in the folder.
     public func path(of name: String) -> String { "\(self.path)/\(name)" }
 
-    /// The `file:` URL of something in the folder.
+    /// Returns the `file:` URL of an item in the folder.
     public func url(of name: String) -> URL { URL(filePath: self.path(of: name)) }
 
-    /// Writes a file, and makes the folders on the way to it; returns its path.
+    /// Writes a file, creates the folders of its path, and returns the path.
     @discardableResult
     public func write(_ content: some Collection<UInt8>, to name: String) throws -> String {
         let path = self.path(of: name)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// What Linux says about the process that the test runs in.
+/// Values that Linux reports about the process of the test.
 public enum ThisProcess {
     /// The name of the calling thread.
     public static var threadName: String {
@@ -19,21 +19,21 @@ public enum ThisProcess {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
     }
 
-    /// The bytes of address space that are taken.
+    /// The size of the address space in bytes.
     public static var addressSpaceBytes: Int {
         let pages = (try? Self.text(of: "/proc/self/statm"))?.split(separator: " ").first
         return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
     }
 
-    /// The bytes of memory that are resident.
+    /// The size of the resident memory in bytes.
     public static var residentBytes: Int {
         let pages = (try? Self.text(of: "/proc/self/statm"))?.split(separator: " ").dropFirst().first
         return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
     }
 
-    /// Whether the thread sanitizer runs: plain loops take ten times as long.
+    /// Whether the thread sanitizer runs, which makes simple loops take ten times as long.
     public static let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
-    /// Whether the address or the thread sanitizer runs: both end the process where memory is refused.
+    /// Whether the address or the thread sanitizer runs, which end the process if an allocation fails.
     public static let isSanitized = isThreadSanitized || dlsym(nil, "__asan_init") != nil
 
     private static func text(of path: String) throws -> String {

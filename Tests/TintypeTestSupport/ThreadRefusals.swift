@@ -1,6 +1,6 @@
 package import TintypeConcurrency
 
-/// A system that refuses some threads and then starts them.
+/// A system that refuses some threads and starts all later ones.
 package final class ThreadRefusals: Sendable {
     private let rest: Locked<Int>
     private let code: ThreadError.Code

@@ -2,12 +2,12 @@ import Glibc
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// The threads of tests that compute or block; they live as long as the process.
+/// The threads of tests that compute or block, which live as long as the process.
 final class ComputingThreads: TaskExecutor {
     private let jobs = Locked<[UnownedJob]>([])
-    /// Counts the jobs; allocated, since a semaphore has a place in memory.
+    /// The semaphore that counts the jobs, which is allocated because a semaphore needs a fixed address.
     ///
-    /// Sound: semaphores are made for many threads, and nothing ever frees it.
+    /// Sharing it is safe, because semaphores are made for several threads and this one is never freed.
     private nonisolated(unsafe) let count = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init(count: Int) {

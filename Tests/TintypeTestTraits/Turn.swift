@@ -2,11 +2,11 @@ import Glibc
 public import Testing
 import TintypeConcurrency
 
-/// When a suite runs, on which threads, and what may run beside it.
+/// The time at which a suite runs, its threads, and the suites that may run at the same time.
 ///
-/// Swift Testing starts the tests of all suites at once, on the few threads of the cooperative pool. Tests that
-/// compute or block would keep these from the tests that wait, until time limits pass. So a suite waits for its turn
-/// before its first test starts and no time limit counts, and then runs its tests one after the other. Suites of pure
+/// Swift Testing starts the tests of all suites at once, on the few threads of the cooperative pool. Tests that compute
+/// or block would hold up the tests that wait, until their time limits are over. So a suite waits for its turn before
+/// its first test starts and before any time limit counts. Then it runs its tests one after the other. Suites of pure
 /// functions that take milliseconds need no turn.
 public struct Turn: SuiteTrait, TestScoping {
     fileprivate enum Kind {
@@ -18,7 +18,7 @@ public struct Turn: SuiteTrait, TestScoping {
     private static let processors = max(2, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
     private static let computing = WeightedGate(capacity: Self.processors)
     private static let waiting = WeightedGate(capacity: 3 * Self.processors)
-    /// One more than compute at once: the timers of their time limits need a thread as well.
+    /// One thread more than suites that compute at once, because the timers of their time limits need a thread as well.
     private static let threads = ComputingThreads(count: Self.processors + 1)
 
     private let kind: Kind
@@ -48,7 +48,7 @@ public struct Turn: SuiteTrait, TestScoping {
         }
     }
 
-    /// Does what `.serialized` does, which would have to stand beside each turn.
+    /// Runs a test like `.serialized`, which would otherwise have to accompany each turn.
     private static func inOrder(
         _ test: Test,
         _ testCase: Test.Case?,
@@ -60,12 +60,12 @@ public struct Turn: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == Turn {
-    /// The tests compute, or block their thread: they run on threads that no other kind of test needs.
+    /// The tests compute or block their thread, and run on threads that no other kind of test needs.
     public static var computing: Turn { Turn(.computing) }
 
     /// The tests wait for sockets, processes, files or other tasks, and do little meanwhile.
     public static var waiting: Turn { Turn(.waiting) }
 
-    /// The tests use or measure the whole process or machine: no other suite that takes turns runs beside them.
+    /// The tests use or measure the whole process or machine, so no other suite with a turn runs at the same time.
     public static var alone: Turn { Turn(.alone) }
 }

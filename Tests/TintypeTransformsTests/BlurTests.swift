@@ -7,7 +7,7 @@ import TintypeTestTraits
 @testable import TintypeTransforms
 
 @Suite(.computing) struct BlurTests {
-    /// Images in which errors show: noise, edges, a fine pattern, single pixels.
+    /// Images in which errors are visible: noise, edges, a fine pattern, and single pixels.
     enum Pattern: CaseIterable {
         case noise, edges, stripes, points
 
@@ -101,7 +101,7 @@ import TintypeTestTraits
     ])
     func `Red beside what can't be seen keeps its red`(blur: Blur) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 9) { column, _, channel in
-            // Green where it is transparent.
+            // Transparent pixels are green.
             column < 20 ? [255, 0, 0, 255][channel] : [0, 255, 0, 0][channel]
         }
         let result = try blur.transform(Image(pixels: pixels)).pixels

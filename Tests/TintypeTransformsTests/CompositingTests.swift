@@ -6,14 +6,14 @@ import TintypeTestTraits
 import TintypeTransforms
 
 @Suite(.computing) struct CompositingTests {
-    /// The straight pixel of any format.
+    /// Returns a pixel of any format with straight colour.
     private static func pixel(_ pixels: PixelBuffer, _ column: Int, _ row: Int) -> SlowBlending.Pixel {
         let channels = pixels.format.channelCount
         let color = (0..<3).map { Double(pixels.sample(column, row, min($0, channels - 1))) / 255 }
         return (color, channels == 4 ? Double(pixels.sample(column, row, 3)) / 255 : 1)
     }
 
-    /// The largest difference of what can be seen, in levels.
+    /// Returns the largest visible difference, in levels.
     private static func difference(
         _ pixels: PixelBuffer,
         _ column: Int,
@@ -74,7 +74,7 @@ import TintypeTransforms
                     case .sourceOver, .sourceIn, .sourceAtop, .destinationOver:
                         SlowBlending.drawn(source, over: backdrop, mode)
                     default:
-                        // As on an opaque backdrop, with the alpha that is there.
+                        // The result is as on an opaque backdrop, but the backdrop keeps its alpha.
                         (SlowBlending.drawn(source, over: (backdrop.color, 1), mode).color, backdrop.alpha)
                     }
                 #expect(Self.difference(result, column, 1, exact) <= 0.51, "\(color)")
@@ -126,7 +126,7 @@ import TintypeTransforms
         let result = try pass.transform(image)
         #expect(try pass.footprint(for: image.pixels.layout).result == result.pixels.layout)
         let steps = try operations.reduce(image) { try $1.transform($0) }
-        // Each step alone is rounded.
+        // Each separate step rounds its result.
         #expect(result.pixels.largestDifference { steps.pixels.sample($0, $1, $2) } <= 2)
     }
 
@@ -241,7 +241,7 @@ import TintypeTransforms
         #expect(overlay.placement == .single(.southEast, offsetX: 4))
         #expect(overlay.scale == 0.25)
         #expect(overlay.mode == .screen)
-        // The key is that of the pixels, which the file of that name may not have for ever.
+        // The key depends on the pixels, because the content of the file may change.
         #expect(overlay.key == Overlay(image, placement: overlay.placement, scale: 0.25, mode: .screen).key)
         #expect(try decoder.decode(Overlay.self, from: JSONEncoder().encode(overlay)) == overlay)
         #expect(throws: TransformError.self) {

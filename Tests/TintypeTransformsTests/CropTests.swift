@@ -8,7 +8,7 @@ import TintypeTransforms
     @Test(
         arguments: [
             (Crop.rectangle(x: 10, y: 20, width: 30, height: 5), (10, 20, 30, 5)),
-            // What is outside is cut off.
+            // A crop does not extend beyond the image.
             (.rectangle(x: -5, y: 30, width: 20, height: 100), (0, 30, 15, 10)),
             (.rectangle(x: 50, y: -1, width: Int.max, height: 2), (50, 0, 10, 1)),
             (.rectangle(x: Int.min + 1, y: 0, width: Int.max, height: 4), nil),
@@ -21,7 +21,7 @@ import TintypeTransforms
             (.size(width: 20, height: 10, gravity: .northWest), (0, 0, 20, 10)),
             (.size(width: 20, height: 10, gravity: .southEast), (40, 30, 20, 10)),
             (.size(width: 20, height: 10, gravity: .focus(x: 0.25, y: 0.9)), (5, 30, 20, 10)),
-            // Never larger, and each side by itself.
+            // A crop is never larger than the image, which limits each side separately.
             (.size(width: 1_000, height: 10), (0, 15, 60, 10)),
             (.aspectRatio(1), (10, 0, 40, 40)),
             (.aspectRatio(2, gravity: .north), (0, 0, 60, 30)),
@@ -71,7 +71,9 @@ import TintypeTransforms
         #expect(cropped.largestDifference { pixels.sample($0 + 3, $1 + 2, $2) } == 0)
     }
 
-    /// It is more than a cache keeps; its rows end within a line of the cache, or with one.
+    /// Crops a part that is larger than a processor cache.
+    ///
+    /// Its rows end within a cache line or at the end of one.
     @Test(arguments: [(2_101, 3), (2_112, 0)])
     func `a large part is copied in full`(width: Int, left: Int) throws {
         let noise = try PixelBuffer.noise(.rgba8, width: 2_120, height: 1).samples

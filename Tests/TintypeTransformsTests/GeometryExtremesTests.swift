@@ -15,7 +15,7 @@ import TintypeTransforms
     ]
     private static let colors: [Color?] = [nil, .clear, .white, Color(red: 9, green: 200, blue: 0, alpha: 77)]
 
-    /// A transformer with parameters of which most make no sense.
+    /// Returns a transformer whose parameters mostly make no sense.
     private static func transformer(_ generator: inout SeededGenerator) -> any ImageTransformer {
         func number() -> Double { self.numbers.randomElement(using: &generator) ?? 0 }
         func count() -> Int { self.counts.randomElement(using: &generator) ?? 0 }

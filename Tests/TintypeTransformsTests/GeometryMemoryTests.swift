@@ -16,7 +16,7 @@ import TintypeTransforms
     func `no more memory is taken than was said`(transformer: any ImageTransformer, format: PixelFormat) throws {
         let image = Image(pixels: try .make(format, width: 400, height: 320) { column, _, _ in column < 9 ? 255 : 0 })
         let footprint = try transformer.footprint(for: image.pixels.layout)
-        // What the runtime makes once.
+        // Allocate the parts that the runtime allocates only once.
         _ = try transformer.transform(image)
         let (_, taken) = try AllocatedMemory.peak { try transformer.transform(image) }
         #expect(taken <= footprint.result.byteCount + footprint.workingByteCount + 4 << 10)

@@ -24,7 +24,7 @@ import TintypeTransforms
     @Test(arguments: [(0.31, 0.77), (0.5, 0.5), (1, 0.123)])
     func `reads parts that begin within a pixel`(across: Double, down: Double) throws {
         let pixels = try Self.mildNoise(width: 90, height: 70)
-        // An image whose decoder rounded up: what holds content ends within the last pixel.
+        // The decoder rounded the size of this image up, so its content ends within the last pixel.
         let geometry = try ResizeGeometry(.fill(width: 23, height: 29), width: 180, height: 140)
             .scaled(byWidth: (89 + across) / 180, height: (69 + down) / 140)
         try Self.compare(pixels, geometry)
@@ -54,7 +54,7 @@ import TintypeTransforms
         }
     }
 
-    /// Noise that rings without reaching black or white, where each pass cuts it.
+    /// Returns noise that rings without reaching black or white, because each pass clips there.
     private static func mildNoise(width: Int, height: Int) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: 3)
         return try .make(.gray8, width: width, height: height) { _, _, _ in

@@ -10,7 +10,7 @@ import TintypeTransforms
             (Pad.sides(left: 1, top: 2, right: 3, bottom: 4), (1, 2), (64, 46)),
             (.sides(bottom: 7), (0, 0), (60, 47)),
             (.size(width: 100, height: 100), (20, 30), (100, 100)),
-            // Extending never cuts.
+            // Padding never cuts the image.
             (.size(width: 100, height: 10), (20, 0), (100, 40)),
             (.size(width: 100, height: 100, gravity: .southEast), (40, 60), (100, 100)),
             (.size(width: 100, height: 100, gravity: .focus(x: 0.4, y: 0)), (10, 0), (100, 100)),

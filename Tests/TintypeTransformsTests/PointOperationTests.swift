@@ -6,7 +6,7 @@ import TintypeTestTraits
 import TintypeTransforms
 
 @Suite(.computing) struct PointOperationTests {
-    /// Operations, and what they are by the definition, in double precision on straight colours from 0 to 1.
+    /// Operations with their definitions, in double precision for straight colours from 0 to 1.
     struct Case: CustomTestStringConvertible {
         let operation: any PointOperation & Codable & Hashable
         let color: @Sendable ([Double]) -> [Double]
@@ -45,7 +45,7 @@ import TintypeTransforms
                     Self.luma($0, [0.272, 0.534, 0.131]),
                 ]
             },
-            // A quarter turn: the cosine is 0 and the sine is 1.
+            // A quarter turn has the cosine 0 and the sine 1.
             Case(.hue(degrees: 90)) {
                 [
                     Self.luma($0, [0, 0, 1]), Self.luma($0, [0.356, 0.855, -0.211]),
@@ -99,7 +99,7 @@ import TintypeTransforms
     @Test(arguments: [0.02, 0.3, 0.45, 2.2, 3, 60])
     func `A power is right in the midst of a run as well`(gamma: Double) throws {
         let ramp = try PixelBuffer.make(.rgb8, width: 256, height: 1) { column, _, _ in UInt8(column) }
-        // A matrix that can't be in a table, and leaves grays alone.
+        // The first operation is a matrix, which cannot become a table, and which does not change grays.
         let operations: [ColorAdjustment] = [.saturation(0.5), .gamma(gamma)]
         let result = try PointPass(operations).transform(Image(pixels: ramp)).pixels
         #expect(
@@ -122,7 +122,7 @@ import TintypeTransforms
         let tagged = try ColorAdjustment.grayscale.transform(Image(pixels: pixels).tagged(with: profile)).pixels
         #expect(tagged.format == .rgb8)
         #expect(tagged.largestDifference { column, row, _ in luma(column, row) } == 0)
-        // Colour that comes in later is there.
+        // An operation may add colour to gray pixels.
         let brown = try PointPass([ColorAdjustment.grayscale, .sepia]).transform(Image(pixels: pixels)).pixels
         #expect(brown.format == .rgb8)
         #expect(brown.sample(3, 2, 0) >= brown.sample(3, 2, 2))

@@ -5,10 +5,10 @@ import TintypeTestTraits
 import TintypeTransforms
 
 @Suite(.computing) struct ResamplingAccuracyTests {
-    /// Rounding to 8 bits alone leaves 58.9 dB.
+    /// The least accepted accuracy, of which rounding to 8 bits alone would leave 58.9 dB.
     private static let decibels = 56.0
 
-    /// Sizes that an image of 33 by 26 is brought to: a little and much smaller, larger, and each side its own way.
+    /// Target sizes for an image of 33 by 26: slightly smaller, much smaller, larger, and with another shape.
     static let sizes = [(32, 25), (17, 13), (7, 5), (33, 3), (60, 47), (6, 40), (50, 4)]
 
     @Test(arguments: Resize.Filter.allCases, LightSpace.allCases)
@@ -57,7 +57,7 @@ import TintypeTransforms
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
     func `many samples are added without loss`(format: PixelFormat, light: LightSpace) throws {
-        // Weights are small where thousands of samples make one.
+        // Weights are small if thousands of samples make up one.
         let pixels = try PixelBuffer.noise(format, width: 2, height: 4_000)
         for filter in [Resize.Filter.lanczos3, .bilinear, .box] {
             let resize = Resize(width: 2, height: 3, mode: .stretch, filter: filter, light: light)
@@ -70,7 +70,7 @@ import TintypeTransforms
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func `only black and white is close too`(
         format: PixelFormat
     ) throws {
-        // Kernels ring the most here: nothing may be cut on the way.
+        // Kernels ring the most for such pixels, and no intermediate result may be clipped.
         var generator = SeededGenerator(seed: 5)
         let pixels = try PixelBuffer.make(format, width: 60, height: 45) { _, _, channel in
             channel == 3 || Bool.random(using: &generator) ? 255 : 0
@@ -90,7 +90,7 @@ import TintypeTransforms
 
     @Test(arguments: Resize.Filter.allCases, LightSpace.allCases)
     func `red that becomes transparent stays red`(filter: Resize.Filter, light: LightSpace) throws {
-        // What is transparent has another colour, which must not be seen.
+        // Transparent pixels have another colour, which must not become visible.
         let image = Image(
             pixels: try .make(.rgba8, width: 40, height: 30) { column, row, channel in
                 let isRed = column + row / 3 < 22
@@ -139,7 +139,7 @@ import TintypeTransforms
         let lines = Image(pixels: try .make(.gray8, width: 64, height: 64) { _, row, _ in row % 2 == 0 ? 0 : 255 })
         let half = Resize(width: 32, height: 32, filter: .box)
         #expect(try lines.resized(half).pixels.sample(9, 9) == 128)
-        // Half of the light is 188 in the curve of sRGB.
+        // Half of the light is 188 in the transfer function of sRGB.
         #expect(
             try lines.resized(Resize(width: 32, height: 32, filter: .box, light: .linear)).pixels.sample(9, 9) == 188
         )

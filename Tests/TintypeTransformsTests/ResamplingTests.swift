@@ -20,7 +20,7 @@ import TintypeTransforms
                 let pixels = try image.resized(resize).pixels
                 #expect((pixels.width, pixels.height) == (width, height))
                 #expect(pixels.format == format)
-                // Colour is divided by alpha again, which costs a level where alpha is low.
+                // The division by alpha costs a level of colour if alpha is low.
                 let tolerance = format.hasAlpha && color[3] < 255 ? 1 : 0
                 let expected = color[3] == 0 && format.hasAlpha ? [0, 0, 0, 0] : color
                 #expect(pixels.largestDifference { Int(expected[$2]) } <= tolerance, "\(color) \(width)x\(height)")
@@ -42,7 +42,7 @@ import TintypeTransforms
 
     @Test(arguments: Resize.Filter.allCases) func `hidden colours do not bleed`(filter: Resize.Filter) throws {
         let checker = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
-            // Red where it is opaque, green where it is transparent.
+            // Opaque pixels are red, and transparent pixels are green.
             let isOpaque = (column + row) % 2 == 0
             return [isOpaque ? 255 : 0, isOpaque ? 0 : 255, 0, isOpaque ? 255 : 0][channel]
         }
@@ -51,7 +51,7 @@ import TintypeTransforms
             let pixels = try Image(pixels: checker).resized(resize).pixels
             for row in 0..<height {
                 for column in 0..<width where pixels.sample(column, row, 3) > 8 {
-                    // Where alpha is low a level of colour is much: premultiplied it is nothing.
+                    // Compare premultiplied colours, because a level of colour means little if alpha is low.
                     let green = pixels.sample(column, row, 1) * pixels.sample(column, row, 3) / 255
                     #expect(green <= 1, "\(width)x\(height) at \(column),\(row)")
                 }

@@ -5,16 +5,16 @@ import TintypeTestTraits
 import TintypeTransforms
 
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured)) struct ResizeFootprintTests {
-    /// What is taken for a few pointers and numbers besides.
+    /// The tolerance for some pointers and numbers.
     private static let little = 64 << 10
 
-    /// Much and a little smaller, larger, and each side its own way.
+    /// Target sizes: much smaller, slightly smaller, larger, and with another shape.
     static let sizes = [(40, 30), (230, 170), (600, 450), (600, 10), (20, 400), (300, 200)]
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
     func `a resize takes what its footprint says`(format: PixelFormat, light: LightSpace) throws {
         let image = Image(pixels: try .noise(format, width: 300, height: 225))
-        // Tables that are made once are no part of it.
+        // Create the tables that are shared by all resizes and not part of the footprint.
         _ = try image.resized(Resize(width: 9, height: 9, light: light))
         for (width, height) in Self.sizes {
             for filter in [Resize.Filter.lanczos3, .bilinear, .nearest] {

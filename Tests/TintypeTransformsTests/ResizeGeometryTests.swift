@@ -5,7 +5,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 import TintypeTransforms
 
-/// A source, a resize and the size that must come of them.
+/// A source, a resize, and the expected size.
 struct GeometryCase: Sendable, CustomTestStringConvertible {
     let source: (width: Int, height: Int)
     let resize: Resize
@@ -96,7 +96,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     @Test(arguments: Orientation.allCases) func `a turned image keeps the part that it shows`(
         orientation: Orientation
     ) throws {
-        // Each pixel of the upright image has a value of its own; what is stored is turned back.
+        // Each pixel of the upright image has its own value, and the stored image is turned back.
         let upright = Image(
             pixels: try .make(.gray8, width: 12, height: 8) { column, row, _ in UInt8(column + 12 * row) }
         )
@@ -147,7 +147,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(result.top >= 0)
         #expect(result.left + result.sourceWidth <= Double(width) + 1e-9)
         #expect(result.top + result.sourceHeight <= Double(height) + 1e-9)
-        // What is cut off is cut off evenly where nothing else is said.
+        // By default, a resize cuts off the same amount on both sides.
         #expect(abs(2 * result.left + result.sourceWidth - Double(width)) < 1e-9)
         #expect(abs(2 * result.top + result.sourceHeight - Double(height)) < 1e-9)
     }
@@ -191,7 +191,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         .scale(0.5), .scale(12),
     ]
 
-    /// Every combination of a few values of each parameter.
+    /// Every combination of a few values for each parameter.
     private static var everyResize: [Resize] {
         var all: [Resize] = []
         for size in Self.boxes {
@@ -229,7 +229,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         (Resize(.scale(0.5), light: .linear), "resize(0.5,fit,lanczos3,light=linear)"),
     ])
     func `keys are stored`(resize: Resize, key: String) {
-        // They name files of caches, which outlive the program.
+        // Keys are names of cache files, which outlive the program.
         #expect(resize.key == key)
     }
 

@@ -134,14 +134,14 @@ import TintypeTransforms
                 wrong += 1
             }
         }
-        // Where a place is on a border, rounding decides.
+        // Rounding decides which pixel is nearest if a position lies on a border.
         #expect(wrong <= turned.width * turned.height / 200)
     }
 
     @Test(arguments: [Rotate.Interpolation.bilinear, .bicubic])
     func `red beside what is transparent keeps its red`(interpolation: Rotate.Interpolation) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 40) { column, row, channel in
-            // Green where it can't be seen.
+            // Transparent pixels are green.
             let isSeen = (column / 5 + row / 5) % 2 == 0
             return [isSeen ? 255 : 0, isSeen ? 0 : 255, 0, isSeen ? 255 : 0][channel]
         }
@@ -160,7 +160,7 @@ import TintypeTransforms
         let turned = try Rotate(degrees: 20, interpolation: interpolation).transform(Image(pixels: pixels)).pixels
         let alphas = (0..<turned.height).flatMap { row in (0..<turned.width).map { turned.sample($0, row, 3) } }
         #expect(Set(alphas).count > 30)
-        // The image is as large as it was.
+        // The rotation preserves the area of the image.
         let area = Double(alphas.reduce(0, +)) / 255
         #expect(abs(area - 2_000) < 4)
         for row in 0..<turned.height {

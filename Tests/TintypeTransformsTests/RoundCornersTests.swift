@@ -5,16 +5,20 @@ import TintypeTestSupport
 import TintypeTestTraits
 import TintypeTransforms
 
-/// A frame by the definition: each pixel is the mean of many points, which are outside, in the border or in the image.
+/// A frame computed by its definition.
+///
+/// Each pixel is the mean of many points, each of which is outside, in the border or in the image.
 private struct SlowFrame {
     private let points: Int
     private let radii: [Double]
     private let border: Border?
     private let size: (width: Int, height: Int)
-    /// Of each pixel, row by row: how much is image, and how much is border.
+    /// The shares of image and border in each pixel, row by row.
     private var shares: [(image: Double, border: Double)] = []
 
-    /// Looks at `points` times `points` places in each pixel, of corners from the top left clockwise that do not overlap.
+    /// Samples `points` times `points` positions in each pixel.
+    ///
+    /// The radii start at the top left corner, go clockwise, and do not overlap.
     init(width: Int, height: Int, radii: [Double], border: Border?, points: Int = 20) {
         self.points = points
         self.radii = radii
@@ -25,7 +29,7 @@ private struct SlowFrame {
         }
     }
 
-    /// A pixel with premultiplied colour: four numbers from 0 to 255.
+    /// Returns a pixel with premultiplied colour, as four numbers from 0 to 255.
     func pixel(_ column: Int, _ row: Int, of source: PixelBuffer) -> [Double] {
         let share = self.shares[row * self.size.width + column]
         let color = self.border?.color ?? .clear
@@ -73,7 +77,7 @@ private struct SlowFrame {
             (RoundCorners(radius: 0.3), [0.3, 0.3, 0.3, 0.3]),
             (RoundCorners(RoundCorners.Radii(topLeft: 7.5, bottomRight: 3)), [7.5, 0, 3, 0]),
             (RoundCorners(radius: 0.25, unit: .shares), [4, 4, 4, 4]),
-            // Overlapping radii are made smaller by the same factor: 16 / 40, 16 / 25.
+            // Overlapping radii are all reduced by the same factor: 16 / 40, 16 / 25.
             (RoundCorners(radius: 20), [8, 8, 8, 8]),
             (RoundCorners(RoundCorners.Radii(topLeft: 20, bottomLeft: 5)), [12.8, 0, 0, 3.2]),
             (RoundCorners(radius: 1e300), [8, 8, 8, 8]),

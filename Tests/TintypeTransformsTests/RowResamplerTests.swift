@@ -30,7 +30,7 @@ import TintypeTransforms
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
     func `a part that is only cut is copied, and rows below it are not read`(format: PixelFormat) throws {
-        // Most alphas are so small that a colour does not survive to be multiplied by them.
+        // Most alphas are so low that colours would not survive a multiplication by them.
         let pixels = try PixelBuffer.make(format, width: 23, height: 31) { column, row, channel in
             channel == 3 ? UInt8((column + row) % 5) : UInt8((column * 37 + row * 101 + channel * 59) % 256)
         }
@@ -67,7 +67,7 @@ import TintypeTransforms
     }
 }
 
-/// The rows of a buffer, one at a time.
+/// A source that reads the rows of a buffer one at a time.
 final class BufferRows: RowSource {
     struct Failure: Error {}
 

@@ -10,7 +10,7 @@ import TintypeTransforms
         0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]
     }
 
-    /// What an unsharp mask makes of straight colours, with the exact blur.
+    /// Returns the straight samples of an unsharp mask with the exact blur.
     private static func sharpened(_ pixels: PixelBuffer, _ sharpen: Sharpen) -> [[Double]] {
         let soft = SlowBlur(pixels, .sRGB).blurred { exp(-0.5 * $0 * $0 / (sharpen.sigma * sharpen.sigma)) }.straight
         let channels = pixels.format.channelCount
@@ -36,7 +36,7 @@ import TintypeTransforms
         format: PixelFormat
     ) throws {
         let noise = try PixelBuffer.noise(format, width: 41, height: 23)
-        // Of low alpha a level is much, after the blur is divided by it.
+        // A level of colour counts too much if alpha is low, because the blur is divided by alpha.
         let pixels = try PixelBuffer.make(format, width: 41, height: 23) { column, row, channel in
             let sample = UInt8(noise.sample(column, row, channel))
             return channel == 3 ? max(sample, 40) : sample

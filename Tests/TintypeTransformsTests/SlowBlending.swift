@@ -1,11 +1,13 @@
 import TintypeImage
 import TintypeTransforms
 
-/// Blending by the formulas of W3C Compositing and Blending Level 1, in double precision, on straight colours from 0 to 1.
+/// Blending by the formulas of W3C Compositing and Blending Level 1.
+///
+/// Uses double precision and straight colours from 0 to 1.
 enum SlowBlending {
     typealias Pixel = (color: [Double], alpha: Double)
 
-    /// The source over all of the backdrop: sections 5 and 9.
+    /// Returns the source drawn over the backdrop (sections 5 and 9).
     static func drawn(_ source: Pixel, over backdrop: Pixel, _ mode: BlendMode) -> Pixel {
         let mixed = self.mixed(mode, backdrop.color, source.color)
         let (factorOfSource, factorOfBackdrop) =
@@ -17,7 +19,7 @@ enum SlowBlending {
             }
         let alpha = source.alpha * factorOfSource + backdrop.alpha * factorOfBackdrop
         let color = (0..<3).map { channel in
-            // Only where there is a backdrop is there something to mix with.
+            // The source only mixes with the covered part of the backdrop.
             let own = (1 - backdrop.alpha) * source.color[channel] + backdrop.alpha * mixed[channel]
             let sum =
                 source.alpha * factorOfSource * own
@@ -27,7 +29,7 @@ enum SlowBlending {
         return (color, alpha)
     }
 
-    /// The blend function B(Cb, Cs): section 10.
+    /// Returns the blend function B(Cb, Cs) (section 10).
     static func mixed(_ mode: BlendMode, _ backdrop: [Double], _ source: [Double]) -> [Double] {
         switch mode {
         case .hue:

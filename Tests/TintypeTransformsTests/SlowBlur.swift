@@ -3,11 +3,11 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// Blurring by the definition, in double precision, with the borders continued: what the fast way must come close to.
+/// A blur by its definition, in double precision and with extended borders, as the reference for the fast blur.
 struct SlowBlur {
     private let format: PixelFormat
     private let light: LightSpace
-    /// Rows of numbers, colours premultiplied.
+    /// The rows of premultiplied samples.
     private let rows: [[Double]]
 
     init(_ pixels: PixelBuffer, _ light: LightSpace) {
@@ -30,7 +30,7 @@ struct SlowBlur {
         self.rows = rows
     }
 
-    /// The image with a kernel that depends on the distance in each direction.
+    /// Returns the image blurred with a kernel that depends on the distance in each direction.
     func blurred(_ kernel: (Double) -> Double) -> SlowBlur {
         let channels = self.format.channelCount
         let (width, height) = (self.rows[0].count / channels, self.rows.count)
@@ -60,7 +60,9 @@ struct SlowBlur {
         )
     }
 
-    /// For each place of a side the places that count, and their weights; what would lie beyond counts for the ends.
+    /// Returns the contributing positions and their weights for each position of a side.
+    ///
+    /// Positions beyond an end count for the end.
     private static func weights(_ kernel: (Double) -> Double, _ count: Int) -> [[(Int, Double)]] {
         let reach = 10_000
         var end = 0
@@ -88,9 +90,9 @@ struct SlowBlur {
         }
     }
 
-    /// The largest difference of a sample to the exact number.
+    /// Returns the largest difference between a sample and the exact value.
     ///
-    /// Where alpha is low, a level of a colour is nothing: colours are compared by what of them can be seen.
+    /// Compares the visible part of colours, because a level of colour means little if alpha is low.
     func largestDifference(to pixels: PixelBuffer) -> Double {
         let channels = self.format.channelCount
         guard pixels.format == self.format, pixels.height == self.rows.count else { return .infinity }
@@ -106,7 +108,7 @@ struct SlowBlur {
                 let alpha = row[place - place % 4 + 3]
                 guard alpha >= 0.51 else { continue }
                 let exact = Self.stored(row[place] / alpha * 255, self.light)
-                // Half a level is rounding.
+                // Half a level is due to rounding.
                 largest = max(largest, 0.5 + (abs(samples[place] - exact) - 0.5) * alpha / 255)
             }
         }

@@ -3,7 +3,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// Resampling by the definition, in double precision, one gray plane: what the fast way must come close to.
+/// Resampling of one gray plane by its definition, in double precision, as the reference for the fast resampling.
 struct SlowLanczos {
     private let lobes = 3.0
     private let source: [[Double]]
@@ -14,7 +14,7 @@ struct SlowLanczos {
         }
     }
 
-    /// The samples of the part and size that `geometry` names, row by row.
+    /// Returns the samples of the part and size in `geometry`, row by row.
     func resample(_ geometry: ResizeGeometry) -> [[Double]] {
         let columns = self.weights(
             from: geometry.left,
@@ -45,11 +45,11 @@ struct SlowLanczos {
         of size: Int
     ) -> [[(index: Int, weight: Double)]] {
         let step = length / Double(count)
-        // The kernel is widened where the image is made smaller.
+        // The kernel is wider if the image becomes smaller.
         let width = max(1, step)
         return (0..<count).map { position in
             let center = start + (Double(position) + 0.5) * step
-            // Beyond an edge there is nothing.
+            // Pixels beyond an edge do not count.
             let first = max(0, Int((center - self.lobes * width).rounded(.down)))
             let last = min(Int((center + self.lobes * width).rounded(.up)), size - 1)
             let weights = (first...last).map { index in

@@ -3,17 +3,17 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// Resampling by the definition, in double precision: what the fast way must come close to.
+/// Resampling by its definition, in double precision, as the reference for the fast resampling.
 ///
-/// Each kernel is written as its paper has it, over all samples of a side, and knows nothing of spans, tables and passes.
+/// Each kernel is written as in its paper and covers all samples of a side, without spans, tables and passes.
 struct SlowResampler {
     let filter: Resize.Filter
     let light: LightSpace
 
-    /// The samples of a target pixel, from 0 to 255 each, colours multiplied by alpha.
+    /// The samples by row, column and channel, from 0 to 255, with colours multiplied by alpha.
     typealias Pixels = [[[Double]]]
 
-    /// What `geometry` makes of `pixels`, by row, column and channel.
+    /// Returns the result of `geometry` for `pixels`, by row, column and channel.
     func resample(_ pixels: PixelBuffer, _ geometry: ResizeGeometry) -> Pixels {
         let columns = (0..<geometry.width).map {
             self.weights($0, geometry.width, geometry.left, geometry.sourceWidth, of: pixels.width)
@@ -52,7 +52,7 @@ struct SlowResampler {
         }
     }
 
-    /// Straight colour within the range, multiplied by what alpha is then: what can be seen of it.
+    /// Clamps straight colour and multiplies it by the clamped alpha, which gives its visible part.
     private func finished(_ sums: [Double]) -> [Double] {
         guard sums.count == 4 else { return sums.map { self.stored(min(max($0 / 255, 0), 1)) * 255 } }
         let alpha = min(max(sums[3] / 255, 0), 1)
@@ -60,7 +60,7 @@ struct SlowResampler {
         return sums[..<3].map { self.stored(min(max($0 / sums[3], 0), 1)) * alpha * 255 } + [alpha * 255]
     }
 
-    /// IEC 61966-2-1.
+    /// Returns linear light by IEC 61966-2-1.
     private func brightness(_ value: Double) -> Double {
         guard self.light == .linear else { return value }
         return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
@@ -85,7 +85,7 @@ struct SlowResampler {
         let reach = Int((4 * width).rounded(.up))
         let middle = Int(center)
         var weights: [(index: Int, weight: Double)] = []
-        // Beyond an edge there is nothing.
+        // Pixels beyond an edge do not count.
         for place in max(0, middle - reach)...min(middle + reach, size - 1) {
             let weight =
                 self.filter == .box
@@ -99,7 +99,7 @@ struct SlowResampler {
 
     private func kernel(_ x: Double) -> Double {
         func sinc(_ x: Double) -> Double { x == 0 ? 1 : sin(.pi * x) / (.pi * x) }
-        /// Mitchell and Netravali's family of cubics.
+        /// Returns a value of Mitchell and Netravali's family of cubics.
         func cubic(_ b: Double, _ c: Double) -> Double {
             if x < 1 {
                 return ((12 - 9 * b - 6 * c) * pow(x, 3) + (-18 + 12 * b + 6 * c) * pow(x, 2) + (6 - 2 * b)) / 6
@@ -120,9 +120,9 @@ struct SlowResampler {
 }
 
 extension PixelBuffer {
-    /// How close the pixels are to the reference, in decibels of the whole range: PSNR.
+    /// Returns the peak signal-to-noise ratio to the reference, in decibels.
     ///
-    /// Colours are compared as they are seen, multiplied by alpha.
+    /// Compares colours multiplied by alpha.
     func closeness(to reference: SlowResampler.Pixels) -> Double {
         let channels = self.format.channelCount
         var sum = 0.0

@@ -3,20 +3,20 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// A turn by the definition, in double precision: what the fast way must come close to.
+/// A rotation by its definition, in double precision, as the reference for the fast rotation.
 struct SlowRotation {
     private let source: PixelBuffer
     private let rotate: Rotate
     private let size: (width: Int, height: Int)
 
-    /// The turn of `source` to an image of a size.
+    /// Creates a rotation of `source` to an image of the given size.
     init(_ rotate: Rotate, of source: PixelBuffer, width: Int, height: Int) {
         self.source = source
         self.rotate = rotate
         self.size = (width, height)
     }
 
-    /// A pixel of the result, with premultiplied colour: four numbers from 0 to 255.
+    /// Returns a pixel with premultiplied colour, as four numbers from 0 to 255.
     func pixel(_ column: Int, _ row: Int) -> [Double] {
         let angle = self.rotate.degrees * .pi / 180
         let (right, down) = (
@@ -32,7 +32,7 @@ struct SlowRotation {
             }
             return self.sample(Int(x), Int(y))
         }
-        // How much of a pixel's width, centred at the place, is image.
+        // Returns the share of a pixel's width, centred at a position, that lies in the image.
         func coverage(_ place: Double, _ length: Int) -> Double {
             min(max(min(place, Double(length) - place) + 0.5, 0), 1)
         }
@@ -65,7 +65,7 @@ struct SlowRotation {
 }
 
 extension PixelBuffer {
-    /// A pixel as red, green, blue and alpha, with colour multiplied by alpha: four numbers from 0 to 255.
+    /// Returns a pixel as red, green, blue and alpha from 0 to 255, with colours multiplied by alpha.
     func premultiplied(_ column: Int, _ row: Int) -> [Double] {
         func sample(_ channel: Int) -> Double { Double(self.sample(column, row, channel)) }
         switch self.format {
@@ -75,7 +75,7 @@ extension PixelBuffer {
         }
     }
 
-    /// The peak signal-to-noise ratio to what `expected` gives, of premultiplied samples, in decibels.
+    /// Returns the peak signal-to-noise ratio to the `expected` premultiplied samples, in decibels.
     func signalToNoise(_ expected: (_ column: Int, _ row: Int) -> [Double]) -> Double {
         var sum = 0.0
         for row in 0..<self.height {

@@ -5,7 +5,7 @@ import TintypeTestSupport
 import TintypeTransforms
 
 @Suite struct TrimTests {
-    /// An image of noise in a border of a colour; the noise is far from all the colours of the tests.
+    /// Returns an image of noise within a border of one colour, with noise that is far from all colours of the tests.
     private static func framed(
         _ format: PixelFormat,
         _ border: [UInt8],
@@ -51,7 +51,7 @@ import TintypeTransforms
 
     @Test func `the tolerance is for each sample by itself`() throws {
         let pixels = try PixelBuffer.make(.rgb8, width: 9, height: 9) { column, row, channel in
-            // A dot whose green is 20 away.
+            // The green of the dot differs by 20.
             (column, row, channel) == (4, 4, 1) ? 120 : 100
         }
         let image = Image(pixels: pixels)
@@ -73,7 +73,7 @@ import TintypeTransforms
             let trimmed = try trim.transform(image)
             #expect((trimmed.width, trimmed.height) == (10, 6))
         }
-        // It is not white.
+        // The border is not white.
         #expect(try Trim(color: .white).transform(image).pixels === pixels)
     }
 

@@ -6,19 +6,19 @@
 
 // Measures how many bytes of the heap one thread holds at once.
 //
-// The functions that allocate and free are replaced in whatever executable links this target; the replacements
-// count and hand on to glibc. On threads that measure nothing they cost one load.
+// The target replaces the functions that allocate and free in every executable that links it. The replacements count
+// and call glibc. On threads that do not measure, they cost one load.
 
-/// Whether allocations are measured: not in builds with a sanitizer, which replaces the same functions.
+/// Whether allocations can be measured, which is false with a sanitizer because it replaces the same functions.
 bool allocation_meter_is_available(void);
 
-/// Begins to measure what the calling thread allocates and frees from now on.
+/// Begins to measure the allocations of the calling thread.
 void allocation_meter_start(void);
 
-/// How often the calling thread has allocated since the measurement began; a block that is moved counts again.
+/// Returns the number of allocations of the calling thread since the beginning, counting a moved block again.
 int64_t allocation_meter_count(void);
 
-/// Stops measuring; the most bytes that the calling thread had allocated at once, less those it had freed.
+/// Stops measuring, and returns the most bytes that the calling thread had allocated at once, less the freed ones.
 int64_t allocation_meter_stop(void);
 
 #endif

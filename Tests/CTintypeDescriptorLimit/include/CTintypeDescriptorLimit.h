@@ -3,10 +3,10 @@
 
 #include <stdbool.h>
 
-/// From now on, or no longer, libdispatch gets the file of `/proc` that it opens to look at one of its threads, also
-/// over the limit of open files: it ends a process where it can't open that.
+/// Sets whether libdispatch may open the `/proc` file of one of its threads beyond the limit of open files.
 ///
-/// Without effect under a sanitizer, which replaces `open` as well.
+/// libdispatch ends the process if it cannot open that file. This has no effect with a sanitizer, which replaces `open`
+/// too.
 void descriptor_limit_spare_dispatch(bool is_spared);
 
 #endif

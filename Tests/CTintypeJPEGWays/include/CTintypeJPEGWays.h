@@ -5,30 +5,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Decodes JPEGs with and without the entropy decoder of CTintypeJPEG in ways that CTintypeJPEG itself has no use for.
+// Decodes JPEGs with and without the entropy decoder of CTintypeJPEG, in ways that CTintypeJPEG itself does not need.
 
 typedef struct jpeg_way {
-    /// The size, in eighths: 1 to 8.
+    /// The size in eighths, from 1 to 8.
     int eighths;
-    /// Whether colour is interpolated where it has fewer samples.
+    /// Whether colour with fewer samples is interpolated.
     bool is_fancy;
-    /// Whether lines and columns are left out, by the library's own functions.
+    /// Whether the library's own functions skip lines and columns.
     bool skips_and_crops;
     bool uses_own_entropy;
 } jpeg_way;
 
 typedef struct jpeg_outcome {
-    /// Freed by the caller.
+    /// The pixels, which the caller frees.
     uint8_t *_Nullable pixels;
     size_t count;
     bool used_own_entropy;
-    /// How often the library, or the decoder in its place, warned.
+    /// The number of warnings of the library, or of the decoder that replaces it.
     long warning_count;
-    /// Whether the library failed; what it gave until then is lost.
+    /// Whether the library failed, which discards the pixels so far.
     bool has_failed;
 } jpeg_outcome;
 
-/// Decodes the JPEG in `bytes`, a single scan; `outcome` holds nothing before.
+/// Decodes the JPEG in `bytes`, which has a single scan, into the empty `outcome`.
 void jpeg_decode(const uint8_t *_Nullable bytes, size_t count, jpeg_way way, jpeg_outcome *_Nonnull outcome);
 
 #endif

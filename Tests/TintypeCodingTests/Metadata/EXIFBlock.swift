@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// An EXIF block, put together byte by byte: sound ones, and broken ones.
+/// A builder of valid and broken EXIF blocks, byte by byte.
 struct EXIFBlock {
-    /// A field whose values are given as bytes in the order of the block.
+    /// A field whose values are bytes in the block's byte order.
     struct Field {
         let tag: Int
         let type: Int
@@ -14,7 +14,7 @@ struct EXIFBlock {
     var main: [Field] = []
     var details: [Field] = []
     var position: [Field] = []
-    /// A second directory, with a thumbnail that stands behind all others.
+    /// The thumbnail of a second directory, which is the last part of the block.
     var thumbnail: [UInt8] = []
 
     func number(_ value: Int, _ count: Int) -> [UInt8] {
@@ -43,7 +43,7 @@ struct EXIFBlock {
     var bytes: [UInt8] {
         var main = self.main
         var bytes = Array((self.isLittleEndian ? "II" : "MM").utf8) + self.number(42, 2) + self.number(8, 4)
-        // Where the directories come to lie does not depend on what the offsets are.
+        // The sizes of the directories do not depend on the offsets in them.
         let sizes = [main, self.details, self.position].map { self.byteCount($0) }
         let pointers = (self.details.isEmpty ? 0 : 12) + (self.position.isEmpty ? 0 : 12)
         var next = 8 + sizes[0] + pointers
@@ -91,7 +91,7 @@ struct EXIFBlock {
         return bytes + self.number(next, 4) + values
     }
 
-    /// A block as a camera with a receiver of satellites writes it.
+    /// Returns a block like that of a camera with satellite navigation.
     static func camera(isLittleEndian: Bool = false) -> EXIFBlock {
         var block = EXIFBlock(isLittleEndian: isLittleEndian)
         block.main = [

@@ -17,7 +17,7 @@ import TintypeTestTraits
         #expect(metadata.orientation == .right)
         #expect(metadata.density == PixelDensity(horizontal: 300, vertical: 150, unit: .centimeter))
         #expect(metadata.dateTaken?.description == "2024-02-29T23:59:58.250-03:30")
-        // 2024-03-01T03:29:58.25Z.
+        // The same instant in UTC is 2024-03-01T03:29:58.25Z.
         #expect(metadata.dateTaken?.date == Date(timeIntervalSince1970: 1_709_263_798.25))
         let position = try #require(metadata.position)
         #expect(abs(position.latitude - -33.857_041_67) < 1e-8)
@@ -158,7 +158,7 @@ import TintypeTestTraits
         #expect(ImageMetadata(exif: carried).position == nil)
     }
 
-    /// They would take gigabytes.
+    /// Copies of the shared bytes would take gigabytes.
     @Test func `fields that share their bytes are not multiplied`() {
         let (count, size) = (4_000, 60_000)
         var block = EXIFBlock()
@@ -198,7 +198,7 @@ import TintypeTestTraits
         let structure = try #require(TIFFStructure(carried))
         let first = try #require(structure.first)
         #expect(first.field(.positionDirectory) == nil)
-        // No directory follows.
+        // The offset of the next directory is 0.
         #expect(carried.uint32(at: 8 + 2 + first.fields.count * 12) == 0)
         let details = try #require(structure.directory(.exifDirectory, of: first))
         #expect(details.fields.map(\.tag.rawValue) == [0x9003, 0x9011, 0x9291, 0xA434])

@@ -57,7 +57,7 @@ import TintypeTestTraits
         for segment in segments {
             bytes += [0xFF, segment.marker] + UInt16(segment.content.count + 2).bigEndianBytes + segment.content
         }
-        // Before the segment of JFIF that is there, whose density has no unit.
+        // Insert the segments before the image's own JFIF segment, whose density has no unit.
         data.insert(contentsOf: bytes, at: 2)
         return data
     }
@@ -155,7 +155,7 @@ import TintypeTestTraits
             keyword, keyword + [1, 0, 0], keyword + [2, 0, 0, 0, 65],
             keyword + [1, 0, 0, 0] + Array(compressed.dropLast(9)),
         ]
-        // A broken packet is ignored.
+        // The decoder ignores a broken packet.
         for body in bodies {
             file.chunks[end].body = body
             #expect(try Self.metadata(file.data).xmp == nil)
@@ -184,7 +184,7 @@ import TintypeTestTraits
         #expect(metadata.cameraMake == "Maker" && metadata.orientation == .right)
     }
 
-    /// A GIF with an extension of XMP between its palette and its image.
+    /// Returns a GIF with an XMP extension between its palette and its image.
     private static func gif(_ content: [UInt8]) throws -> Data {
         var data = try SampleFiles.smooth(.gif)
         let start = 13 + 3 * (2 << Int(data[10] & 7))

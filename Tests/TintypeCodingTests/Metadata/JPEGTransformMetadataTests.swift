@@ -7,9 +7,8 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What becomes of metadata where a JPEG is changed without loss.
+/// The metadata of a JPEG after a lossless transform.
 @Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformMetadataTests {
-    /// A segment of a file.
     struct Segment: Equatable {
         let marker: UInt8
         let content: [UInt8]
@@ -36,14 +35,14 @@ import TintypeTestTraits
     )
     private static let directory = Segment(0xE2, "MPF\0", [1, 2, 3, 4])
 
-    /// An image of 64 by 48 pixels with segments instead of its own.
+    /// Returns an image of 64 by 48 pixels that has `segments` instead of its own.
     private static func image(_ segments: [Segment], gray: Bool = false) throws -> Data {
         let data = try SampleFiles.smooth(.jpeg, gray ? .gray8 : .rgb8)
         // The encoder's JFIF segment has 18 bytes.
         return Data([0xFF, 0xD8] + segments.flatMap(\.bytes)) + data.dropFirst(20)
     }
 
-    /// The segments before the first table that are an application's, or comments.
+    /// Returns the application segments and comments before the first table.
     private static func segments(of data: Data) -> [Segment] {
         let bytes = Array(data)
         var segments: [Segment] = []
@@ -70,7 +69,7 @@ import TintypeTestTraits
         for jfif in [[Self.jfif], []] {
             let segments = jfif + [Self.camera, Self.packet, Self.profile, Self.comment, Segment(0xE5, "own")]
             let data = try Self.image(segments + [Self.directory])
-            // The directory of other images in the file would lead to nowhere.
+            // The directory of other images is dropped, because its offsets would be wrong.
             #expect(try Self.segments(of: JPEGTransform(coding: coding).apply(to: data).data) == segments)
         }
     }
@@ -86,13 +85,13 @@ import TintypeTestTraits
                 metadata.orientation == .up && metadata.cameraModel == "Maker One" && metadata.lensModel == "A lens"
             )
             #expect(metadata.position != nil)
-            // 72 by 96 dots an inch were those of rows and columns.
+            // The densities of rows and columns, 72 and 96 dots an inch, change places.
             #expect(metadata.density?.horizontal == 96 && metadata.density?.vertical == 72)
             let exif = try #require(metadata.exif)
             #expect(exif.firstRange(of: Data("a thumbnail".utf8)) == nil)
             #expect(exif.firstRange(of: Data("maker's notes".utf8)) != nil)
             #expect(exif.count < block.bytes.count)
-            // The width, as it now is.
+            // The width is updated.
             var expected = block
             expected.thumbnail = []
             expected.main[2] = block.short(0x0112, 1)
@@ -117,11 +116,11 @@ import TintypeTestTraits
         let cut = try JPEGTransform(crop: crop).apply(to: data).data
         for word in ["small", "thumbnail"] { #expect(cut.firstRange(of: Data(word.utf8)) == nil) }
         #expect(Self.segments(of: cut).last == Segment(0xED, "Photoshop 3.0\0", name + name))
-        // The turn that is still needed is kept.
+        // The crop does not turn the image, so the orientation is still needed.
         #expect(try Self.metadata(cut).orientation == .right)
     }
 
-    /// Offsets that lead to each other, to nowhere and over each other; sizes without end.
+    /// Offsets that form cycles, overlap or lead outside of the block, and huge sizes.
     @Test(arguments: 0..<600) func `an EXIF block that lies costs its own values at most`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         var block = EXIFBlock.camera(isLittleEndian: seed % 2 == 0).bytes
@@ -141,7 +140,7 @@ import TintypeTestTraits
         ] {
             let result = try transform.apply(to: data)
             let header = try JPEGCoder().open(result.data).header
-            // Where the block is dropped, so is what it said of a turn: the image is as it is stored.
+            // A dropped block takes its orientation with it, so the result may also be `up`.
             let expected = transform.turnsUpright ? [.up] : transform.metadata == .all ? [before, .up] : [before]
             #expect(expected.contains(header.orientation))
             #expect(Self.segments(of: result.data).contains(Self.comment) == (transform.metadata == .all))
@@ -152,7 +151,7 @@ import TintypeTestTraits
         var block = EXIFBlock.camera()
         let place = block.bytes.count - block.thumbnail.count - 30
         var bytes = block.bytes
-        // The thumbnail begins at the first directory.
+        // Make the thumbnail begin at the first directory.
         bytes.replaceSubrange(place + 10..<place + 14, with: [0, 0, 0, 8])
         let data = try Self.image([Segment(0xE1, "Exif\0\0", bytes), Self.comment])
         let result = try JPEGTransform(turn: .flipVertical).apply(to: data).data
@@ -196,7 +195,7 @@ import TintypeTestTraits
         #expect(try Self.metadata(upright.apply(to: data).data).orientation == .up)
     }
 
-    /// RGB and inks say in Adobe's segment what they are.
+    /// Adobe's segment gives the colour space of RGB and CMYK images.
     @Test func `what says which colours there are stays`() throws {
         let adobe = Segment(0xEE, "Adobe", [0, 100, 0, 0, 0, 0, 0])
         let data = try Self.image([adobe, Self.comment])

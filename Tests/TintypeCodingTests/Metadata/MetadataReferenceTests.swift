@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// What files of other programs say; the expected values are Pillow's.
+/// Compares the metadata of files that other programs wrote with the values that Pillow reads.
 @Suite(.computing) struct MetadataReferenceTests {
     private static func metadata(_ url: URL) throws -> ImageMetadata {
         try ImageDecoder(try Data(contentsOf: url), registry: SampleFiles.registry).metadata()
@@ -39,16 +39,16 @@ import TintypeTestTraits
         #expect(!packet.contains("GPSL") && packet.contains("xmp:Rating=\"4\""))
     }
 
-    /// A file of the corpus, and what it says.
+    /// A file of the corpus and its expected metadata.
     struct Sample: Sendable, CustomTestStringConvertible {
         let path: String
         var camera: [String?] = [nil, nil]
         var lens: String?
         var date: String?
-        /// Latitude, longitude and altitude.
+        /// The latitude, longitude and altitude.
         var position: [Double]?
         var density: PixelDensity?
-        /// The bytes of the blocks.
+        /// The sizes of the blocks in bytes.
         var xmp: Int?
         var iptc: Int?
 
@@ -103,7 +103,7 @@ import TintypeTestTraits
             date: "2005-01-31T05:51:17",
             density: Self.inches(180)
         ),
-        // EXIF says 180; the container comes first.
+        // EXIF has a density of 180, but the container has precedence.
         Sample(
             path: "jpeg/flower.jpg",
             camera: ["Canon", "Canon PowerShot S40"],
@@ -117,14 +117,14 @@ import TintypeTestTraits
             density: Self.inches(300),
             iptc: 99
         ),
-        // Its directory of a position has no place in it.
+        // The position directory has no coordinates.
         Sample(
             path: "jpeg/empty_gps_ifd.jpg",
             camera: ["Xiaomi", "Redmi Note 9S"],
             date: "2020-07-27T14:46:48.781",
             density: Self.inches(72)
         ),
-        // The numbers of its density are texts.
+        // The density is stored as text.
         Sample(
             path: "jpeg/broken_exif_dpi.jpg",
             camera: ["NIKON CORPORATION", "NIKON D800"],
@@ -157,14 +157,14 @@ import TintypeTestTraits
             let numbers = [position.latitude, position.longitude, position.altitude ?? 0]
             for (number, expected) in zip(numbers, expected) { #expect(abs(number - expected) < 1e-7) }
         }
-        // All of them go over to another file, but for the place.
+        // Everything except the position is carried over to another file.
         let carried = EncodeOptions.Metadata(carryingOver: metadata)
         let again = ImageMetadata(exif: carried.exif, xmp: carried.xmp)
         #expect(again.cameraModel == metadata.cameraModel && again.dateTaken == metadata.dateTaken)
         #expect(again.position == nil && again.orientation == .up && (again.xmp == nil) == (metadata.xmp == nil))
     }
 
-    /// Whole files, and what is left of them without their last third.
+    /// Reads whole files, and files without their last third.
     @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1.0, 0.66])
     func `the metadata of any file is read without harm, and loses its position`(part: Double) throws {
         let corpus = try #require(Fixtures.corpus)

@@ -5,7 +5,7 @@ import TintypeTestTraits
 @testable import TintypeCoding
 
 @Suite(.computing) struct XMPPacketTests {
-    /// As editors write it: properties as attributes and as elements.
+    /// A packet with properties as attributes and as elements, like packets that editors write.
     static let packet = """
         <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
         <x:xmpmeta xmlns:x="adobe:ns:meta/"><!-- GPS: a comment -->
@@ -39,7 +39,7 @@ import TintypeTestTraits
         ] {
             #expect(text.contains(kept), "\(kept)")
         }
-        // What is left can be read again, and has nothing more to lose.
+        // The result can be read again, and loses nothing more.
         #expect(Self.carried(text) == text)
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TintypeCommand
 
-/// The pixels that a terminal shows for an escape code: red in the lowest byte, zero where nothing is drawn.
+/// The pixels that a terminal shows for an escape code, with red in the lowest byte and zero for undrawn pixels.
 struct DrawnImage: Equatable {
     let width: Int
     let height: Int
@@ -16,7 +16,7 @@ struct DrawnImage: Equatable {
         self.pixels = pixels
     }
 
-    /// What an image looks like to a terminal with alpha.
+    /// Creates the image that a terminal with alpha shows.
     init(_ pixels: TerminalPixels) {
         self.init(width: pixels.width, height: pixels.height, pixels: pixels.pixels)
     }
@@ -26,7 +26,7 @@ struct DrawnImage: Equatable {
     /// Source: "VT330/VT340 Programmer Reference Manual", volume 2, chapter 14.
     init(sixel body: ArraySlice<UInt8>) throws {
         var reader = ByteReader(body)
-        // P2 is 1: what is not drawn stays.
+        // P2 is 1, which keeps the pixels that are not drawn.
         try #require(reader.numbers() == [0, 1, 0])
         try #require(reader.take() == UInt8(ascii: "q") && reader.take() == UInt8(ascii: "\""))
         let raster = reader.numbers()
@@ -73,7 +73,7 @@ struct DrawnImage: Equatable {
         }
     }
 
-    /// The pixels of a whole image in Kitty's protocol.
+    /// Creates the pixels of a complete image in Kitty's protocol.
     init(kitty keys: [String: String], payload: [UInt8]) throws {
         let width = try #require(keys["s"].flatMap { Int($0) })
         let height = try #require(keys["v"].flatMap { Int($0) })
@@ -99,7 +99,7 @@ struct DrawnImage: Equatable {
     }
 }
 
-/// Reads bytes one after the other.
+/// A reader of one byte after the other.
 struct ByteReader {
     private var rest: ArraySlice<UInt8>
 
@@ -119,7 +119,7 @@ struct ByteReader {
         return taken
     }
 
-    /// Takes all before `end`, and `end`.
+    /// Takes all bytes before `end`, and `end` itself.
     mutating func take(through end: [UInt8]) throws -> ArraySlice<UInt8> {
         let start = self.rest
         while !self.rest.starts(with: end) { try #require(self.rest.popFirst() != nil, "an escape code has no end") }
@@ -128,7 +128,7 @@ struct ByteReader {
         return taken
     }
 
-    /// Takes numbers with semicolons between them; what is left out is 0.
+    /// Takes numbers separated by semicolons, with 0 for an empty number.
     mutating func numbers() -> [Int] {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let text = self.take { digits.contains($0) || $0 == UInt8(ascii: ";") }

@@ -5,11 +5,11 @@ import TintypeTestSupport
 
 @testable import TintypeCommand
 
-/// Images as terminals get them: what is decoded again is the image.
+/// Encodes images for terminals and decodes them again.
 @Suite struct GraphicsEncoderTests {
     private static let shapes = [(1, 1), (3, 2), (7, 6), (17, 13), (64, 37)]
 
-    /// An image whose samples have the levels that Sixel has: multiples of 51 are whole percents.
+    /// Returns an image whose samples are multiples of 51, which are whole percents and therefore exact in Sixel.
     private static func coarse(_ format: PixelFormat, _ width: Int, _ height: Int, seed: UInt64) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
         return try PixelBuffer.make(format, width: width, height: height) { _, _, channel in
@@ -32,7 +32,7 @@ import TintypeTestSupport
         let terminal = try Self.written(KittyEncoder.show(pixels, id: 7))
         #expect(terminal.kitty[7]?.image == DrawnImage(pixels))
         #expect(terminal.kitty[7]?.cells == [nil, nil])
-        // The cursor stays.
+        // The cursor does not move.
         #expect(terminal.row == 0 && terminal.column == 0)
     }
 
@@ -87,7 +87,7 @@ import TintypeTestSupport
         let terminal = try Self.written(Array(lines.joined(separator: "\r\n".utf8)))
         let rows = (shape.1 + 1) / 2
         #expect(lines.count == rows)
-        // Below an odd last row there is nothing.
+        // The cells below an odd last row are empty.
         let padding = Array(repeating: UInt32(0), count: shape.1 % 2 * shape.0)
         let expected = DrawnImage(width: shape.0, height: rows * 2, pixels: pixels.masked + padding)
         #expect(try terminal.blocks(columns: shape.0, rows: rows) == expected)
@@ -134,7 +134,7 @@ import TintypeTestSupport
             let tall = Image(pixels: try PixelBuffer.smooth(.rgb8, width: 100, height: 4_000))
             #expect(try drawing.drawing(of: tall, in: area).size.rows == 10)
         }
-        // A band of six rows that reaches below the last cell would scroll the terminal.
+        // A band of six rows that extends below the last cell would scroll the terminal.
         let room = ImageDrawing(.sixel, colors: .direct, cell: cell).room(in: area)
         #expect(room.height == 210 && room.height % 6 == 0)
         #expect(ImageDrawing(.sixel, colors: .direct, cell: nil).room(in: area) == (200, 198))
@@ -160,7 +160,7 @@ import TintypeTestSupport
     }
 }
 
-/// What a terminal says when it is asked, whatever it says.
+/// A terminal's answers to queries, valid or not.
 @Suite struct TerminalAnswersTests {
     private static func read(_ text: String) -> TerminalAnswers {
         var answers = TerminalAnswers()
@@ -170,7 +170,7 @@ import TintypeTestSupport
 
     @Test func `the answers of a terminal that knows all are understood`() {
         let text = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[6;21;10t\u{1B}[4;504;800t\u{1B}[?62;4;22c"
-        // However they are cut.
+        // The answers may be cut anywhere.
         for cut in 0...text.utf8.count {
             var answers = TerminalAnswers()
             answers.read(Array(text.utf8.prefix(cut)).dropLast(cut > 0 && text.utf8.prefix(cut).last == 0x1B ? 1 : 0))
@@ -205,7 +205,7 @@ import TintypeTestSupport
             let count = Int.random(in: 1...80, using: &generator)
             answers.read((0..<count).compactMap { _ in alphabet.randomElement(using: &generator) })
         }
-        // A string that never ends does not grow.
+        // A string without an end does not grow.
         answers.read(Array("\u{1B}_".utf8) + Array(repeating: UInt8(ascii: "G"), count: 1 << 20))
         answers.read("\u{1B}\\\u{1B}[?62;4c".utf8)
         #expect(answers.isComplete && answers.knowsSixel)

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCommand
 
-/// What `tintype show` draws, on terminals of all kinds and off them.
+/// The output of `tintype show` on terminals of all kinds, and in files.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ShowTests {
     let fixture: CommandFixture
 
@@ -37,7 +37,7 @@ import TintypeTestTraits
         return process
     }
 
-    /// Runs it to its end, and returns what the terminal shows then.
+    /// Runs the command to its end, and returns the final content of the terminal.
     private func run(
         _ arguments: [String],
         on terminal: PseudoTerminal,
@@ -60,7 +60,7 @@ import TintypeTestTraits
         return model
     }
 
-    /// An image of few colours, which Sixel has as well, in a file.
+    /// Writes an image of a few colours that are exact in Sixel to a file.
     @discardableResult
     private func makeImage(_ name: String, width: Int = 24, height: Int = 30, seed: UInt64 = 1) throws -> DrawnImage {
         var generator = SeededGenerator(seed: seed)
@@ -72,7 +72,7 @@ import TintypeTestTraits
         return DrawnImage(TerminalPixels(pixels))
     }
 
-    /// An animation of four frames, each of another gray.
+    /// Writes an animation of four frames with different grays to a file.
     private func makeAnimation(_ name: String, loopCount: Int, milliseconds: Int = 20) throws {
         let frames = try (1...4).map { number in
             let pixels = try PixelBuffer.make(.rgb8, width: 12, height: 8) { _, _, _ in UInt8(51 * number) }
@@ -142,7 +142,7 @@ import TintypeTestTraits
         #expect(wide.row == 10)
         let narrow = try await self.run(["a.png", "--width", "20"], on: try PseudoTerminal(answers: Self.kittyAnswers))
         #expect(narrow.kitty.values.map { [$0.image.width, $0.image.height] } == [[200, 50]])
-        // The line below it is there as well.
+        // The image leaves room for the line below it.
         let tall = try await self.run(["b.png"], on: try PseudoTerminal(answers: Self.plainAnswers))
         #expect(tall.row == 23)
         let low = try await self.run(
@@ -191,7 +191,7 @@ import TintypeTestTraits
         #expect(model.kitty.count == 1 && shown.image.width == 320)
         let whole = try ImageDecoder(jpeg, registry: CoderRegistry()).decodeStored(options: DecodeOptions()).image
         #expect(shown.image == DrawnImage(TerminalPixels(whole.pixels)))
-        // What was said of the progress is gone.
+        // The line that showed the progress has been erased.
         #expect(model.lines.joined().isEmpty)
     }
 
@@ -208,7 +208,7 @@ import TintypeTestTraits
         let model = try await self.run(names, on: try PseudoTerminal(answers: answers), code: 1)
         let places = ScreenLayout(4, in: CellSize(columns: 80, rows: 23), cellRatio: 2).places
         let drawn = Array(model.kitty.values) + model.sixel
-        // The report of what failed has scrolled the first line away, where the grid fills the terminal.
+        // The report of the failure scrolls the first line away if the grid fills the terminal.
         let scrolled = model.lines[0].contains("first.png") ? 0 : 1
         for (name, place) in zip(names, places) {
             let row = place.row - scrolled
@@ -237,7 +237,7 @@ import TintypeTestTraits
         let terminal = try PseudoTerminal(answers: Self.kittyAnswers)
         let model = try await self.run(names, on: terminal)
         #expect(model.kittyCount == 30 && model.kitty.count == 30)
-        // The first have been scrolled away.
+        // The first images have scrolled out of the terminal.
         #expect(model.kitty.values.contains { $0.row < 0 } && model.kitty.values.allSatisfy { $0.row < 23 })
     }
 
@@ -257,7 +257,7 @@ import TintypeTestTraits
         #expect(terminal.settings == settings)
         let model = try self.model(of: terminal)
         #expect(model.kitty.count == 1 && model.isCursorVisible && model.row == 1)
-        // What was typed is not shown.
+        // The terminal does not echo the typed key.
         #expect(model.lines.joined().isEmpty)
     }
 
@@ -269,11 +269,11 @@ import TintypeTestTraits
         try self.makeAnimation("a.png", loopCount: 3, milliseconds: 250)
         let terminal = try PseudoTerminal(answers: Self.sixelAnswers)
         let model = try await self.run(["a.png"] + options, on: terminal)
-        // The first image is there before it moves.
+        // The command draws the first image before the animation starts.
         let grays = model.sixel.map { ($0.image.pixels.first ?? 0) & 255 }
         let frames: [UInt32] = [51, 102, 153, 204]
         let expected = [51] + (0..<frameCount).map { frames[$0 % 4] }
-        // On a busy machine the player passes over a frame that is late, but never over the last one.
+        // On a busy machine, the player skips late frames, but never the last one.
         var rest = grays[...]
         for gray in expected where gray == rest.first { rest.removeFirst() }
         #expect(rest.isEmpty && grays.first == 51 && grays.last == expected.last, "\(grays)")
@@ -323,7 +323,7 @@ import TintypeTestTraits
         process.signal(SIGTERM)
         #expect(await process.wait() == 143)
         #expect(terminal.settings == settings)
-        // Now it may close.
+        // Let the terminal close.
         terminal.startReading()
         await terminal.waitUntilClosed()
     }
@@ -339,7 +339,7 @@ import TintypeTestTraits
         var model = TerminalModel(columns: 100, rows: 40)
         try model.write(Array(run.output.utf8).flatMap { $0 == 10 ? [13, 10] : [$0] })
         #expect(try model.blocks(columns: 24, rows: 15) == image)
-        // 80 columns, and below the first.
+        // The second image is 80 columns wide, and below the first one.
         #expect(model.row == 16)
         #expect(try model.blocks(row: 15, columns: 80, rows: 1).pixels.allSatisfy { $0 != 0 })
         #expect(!run.output.contains("\u{1B}7") && !run.output.contains("?25"))

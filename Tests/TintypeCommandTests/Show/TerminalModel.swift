@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Testing
 
-/// What a terminal shows after it was written to: cells of text, and images at cells.
+/// The content of a terminal after output, as cells of text and images at cells.
 ///
-/// It knows the codes that images are drawn with, and no others: any other is an error.
+/// It knows the codes that draw images, and throws an error for any other code.
 struct TerminalModel {
     struct Cell: Equatable {
         var character: Character = " "
@@ -11,12 +11,12 @@ struct TerminalModel {
         var background: UInt32?
     }
 
-    /// An image where it was drawn.
+    /// An image at its position.
     struct Placed: Equatable {
         var row: Int
         let column: Int
         let image: DrawnImage
-        /// The columns and rows that it is scaled to, where that was said.
+        /// The columns and rows to which the image is scaled, if the code gives them.
         var cells: [String?] = [nil, nil]
     }
 
@@ -26,13 +26,13 @@ struct TerminalModel {
     private(set) var row = 0
     private(set) var column = 0
     private(set) var isCursorVisible = true
-    /// Kitty's images by their names, as they are shown now.
+    /// Kitty's images that are currently visible, by their numbers.
     private(set) var kitty: [UInt32: Placed] = [:]
-    /// All images in Kitty's protocol so far.
+    /// The number of images so far in Kitty's protocol.
     private(set) var kittyCount = 0
     /// All Sixel images so far.
     private(set) var sixel: [Placed] = []
-    /// The colours of the palette, by their codes in 256 colours.
+    /// Whether a code has used an indexed colour of the palette of 256.
     private(set) var hasIndexedColors = false
     private var foreground: UInt32?
     private var background: UInt32?
@@ -54,7 +54,7 @@ struct TerminalModel {
         }
     }
 
-    /// The pixels of half blocks in some cells.
+    /// Returns the pixels of half blocks in some cells.
     func blocks(row: Int = 0, column: Int = 0, columns: Int, rows: Int) throws -> DrawnImage {
         var image = DrawnImage(width: columns, height: rows * 2, pixels: [])
         for half in 0..<rows * 2 {
@@ -74,7 +74,6 @@ struct TerminalModel {
         return image
     }
 
-    /// Writes to the terminal.
     mutating func write(_ bytes: [UInt8]) throws {
         var reader = ByteReader(bytes[...])
         while let byte = reader.take() {
@@ -96,7 +95,7 @@ struct TerminalModel {
             foreground: self.foreground,
             background: self.background
         )
-        // Here the last column is never left: no line of ours is longer.
+        // The cursor never leaves the last column, because the command's lines are not longer.
         self.column = min(self.columns - 1, self.column + 1)
     }
 
@@ -147,7 +146,7 @@ struct TerminalModel {
                 self.cells[self.row][place] = Cell(background: self.background)
             }
         case "m": try self.setColors(numbers)
-        // What the terminal is, and its sizes: PseudoTerminal answers.
+        // PseudoTerminal answers these queries for the terminal's type and size.
         case "c": try #require(numbers == [0] || numbers.isEmpty)
         case "t": try #require(numbers == [14] || numbers == [16])
         case let other: throw TerminalModelError(description: "CSI \(numbers) \(String(describing: other))")
@@ -187,7 +186,7 @@ struct TerminalModel {
             },
             uniquingKeysWith: { first, _ in first }
         )
-        // The question whether it is known.
+        // This code only asks whether the terminal knows the protocol.
         if keys["a"] == "q" { return }
         try #require(keys["q"] == "2")
         if keys["a"] == "d" {
@@ -205,7 +204,7 @@ struct TerminalModel {
             try #require(Set(keys.keys) == ["m", "q"])
         }
         self.kittyPayload += payload
-        // A chunk that is not the last is a whole number of groups.
+        // A chunk that is not the last has a whole number of base64 groups.
         guard keys["m"] == "0" else { return try #require(payload.count % 4 == 0) }
         let id = try #require(self.kittyKeys["i"].flatMap { UInt32($0) })
         self.kitty[id] = Placed(

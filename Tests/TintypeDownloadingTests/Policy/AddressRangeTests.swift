@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// The table of every preset, by its first and last addresses and their neighbours.
+    /// Checks the first and last address of each range.
     @Test(arguments: AddressSet.notPublic)
     func `each set is denied to its last address`(set: AddressSet) throws {
         let policy = NetworkPolicy.publicInternet
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// What RFC 6890 and its registries call globally reachable, beside the ranges that are not.
+    /// Addresses next to the denied ranges that RFC 6890 and its registries call globally reachable.
     @Test(arguments: [
         "1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
         "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0", "192.0.3.0",

@@ -7,14 +7,14 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// The policy where it meets sockets, on addresses that every machine has.
+/// The policy on real sockets, with addresses that every machine has.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct ConnectionPolicyTests {
     @Test func `a name is refused at the address it turns out to have`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])
         var policy = NetworkPolicy()
         policy.deniedAddresses = [.loopback]
-        // The name is not denied: only the look-up tells what it is.
+        // The policy allows the name, so only the look-up can lead to the refusal.
         let error = try await Self.downloader(policy).error(at: url("http://localhost:\(origin.port)/a"))
         #expect(error.code == .addressNotAllowed)
         #expect(error.message.contains("in the loopback range"))
@@ -25,7 +25,7 @@ struct ConnectionPolicyTests {
     @Test func `an address that is denied does not stand in the way of one that is allowed`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])
         var policy = NetworkPolicy()
-        // The hosts file of most systems has both under this name; where it has only one, that one answers.
+        // The hosts file of most systems has both addresses for this name. If it has only one, the test still passes.
         policy.deniedAddresses = [AddressSet(name: "first", ranges: [try #require(AddressRange("::1"))])]
         #expect(try await Self.downloader(policy).body(at: url("http://localhost:\(origin.port)/a")) == Data([1]))
     }
@@ -38,12 +38,12 @@ struct ConnectionPolicyTests {
         policy.allowedPorts = nil
         policy.allowedAddresses = [try #require(AddressRange("127.0.0.1"))]
         #expect(try await Self.downloader(policy).error(at: silent).code == .cannotConnect)
-        // One address is denied, and one is allowed and does not answer: the network is the reason.
+        // One address is denied and the other does not answer, so the error is the network's.
         policy.deniedHosts = []
         #expect(try await Self.downloader(policy).error(at: url("http://localhost:1/")).code == .cannotConnect)
     }
 
-    /// 127.0.0.1 stands for the public server, and every other address of the machine for what it must not reach.
+    /// 127.0.0.1 stands for the public server, and all other addresses of the machine for forbidden targets.
     @Test(arguments: [
         ("http://127.0.0.2:PORT/b", "addressNotAllowed"), ("http://[::1]:PORT/b", "addressNotAllowed"),
         ("http://0:PORT/b", "addressNotAllowed"), ("//2130706434:PORT/b", "addressNotAllowed"),
@@ -76,7 +76,7 @@ struct ConnectionPolicyTests {
                 schemes: [.http],
                 host: try #require(HostRule(exactly: "localhost")),
                 ports: [origin.port],
-                // Its other address is not meant.
+                // Do not include the other address of the host.
                 addresses: [try #require(AddressRange(range))]
             )
         ]
@@ -88,7 +88,7 @@ struct ConnectionPolicyTests {
             return
         }
         #expect(try await downloader.body(at: url("\(text)/a")) == Data([1]))
-        // The same socket under another name is not the exception's.
+        // The exception does not apply to the same socket under another name.
         #expect(try await downloader.error(at: url("\(text)/b")).code == .portNotAllowed)
         #expect(try await downloader.error(at: url("http://127.0.0.1:\(origin.port)/c")).code == .portNotAllowed)
         #expect(origin.requestCount(for: "/c") == 0)
@@ -131,7 +131,7 @@ struct ConnectionPolicyTests {
         address.addr.sa_family = sa_family_t(AF_INET)
         address.addrlen = UInt32(MemoryLayout<sockaddr_in>.size)
         var record = ConnectionRecord()
-        // All bytes are zero: 0.0.0.0.
+        // The address is 0.0.0.0, because all bytes are zero.
         #expect(!record.admits(&address, policy: .publicInternet, target: target))
         #expect(record.denial?.rule?.name == "unspecified")
         #expect(record.admits(&address, policy: .unrestricted, target: target))

@@ -3,10 +3,10 @@ import Testing
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// The policy on a network where private and link-local addresses really answer.
+/// The policy on a network whose private and link-local addresses really answer.
 ///
-/// The cases are in the program `NetworkPolicyProbe`, which runs where each address of IPv4 and IPv6 is one
-/// of this machine, and a web server listens on all of them.
+/// The program `NetworkPolicyProbe` has the cases. It runs in a network namespace in which every IPv4 and IPv6 address
+/// belongs to this machine, and a web server listens on all of them.
 @Suite(
     .waiting,
     .timeLimit(.minutes(5)),
@@ -51,7 +51,7 @@ struct NetworkNamespaceTests {
         #expect(counts["reached"] == 1)
     }
 
-    /// Runs the probe and checks every case; returns how many there were in each group.
+    /// Runs the probe, checks every case, and returns the number of cases in each group.
     private static func counts(arguments: [String]) async throws -> [String: Int] {
         let output = try await NetworkNamespace.run("NetworkPolicyProbe", arguments)
         let lines = output.split(separator: "\n")

@@ -142,7 +142,7 @@ import TintypeTestTraits
         #expect(Self.error(of: "data:,x", policy: policy)?.code == .schemeNotAllowed)
     }
 
-    /// The public internet, and `assets.internal:9000` over http where that leads into 10.0.0.0/8.
+    /// Returns a policy for the public internet and for `http://assets.internal:9000` at addresses in 10.0.0.0/8.
     private static func withAnException() throws -> NetworkPolicy {
         var policy = NetworkPolicy.publicInternet
         policy.exceptions = [

@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// Every way that a request takes to libcurl passes the policy.
+/// Checks that the policy applies to every request that reaches libcurl.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct PolicyReachTests {
     @Test func `a stream is checked`() async throws {

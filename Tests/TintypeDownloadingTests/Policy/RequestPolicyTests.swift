@@ -6,7 +6,7 @@ import TintypeTestTraits
 
 @testable import TintypeDownloading
 
-/// What one request says in place of its downloader's configuration.
+/// Settings of a request that override the downloader's configuration.
 @Suite(.waiting, .timeLimit(.minutes(5)))
 struct RequestPolicyTests {
     private let lax = NetworkPolicy.unrestricted
@@ -34,7 +34,7 @@ struct RequestPolicyTests {
     @Test(arguments: [true, false])
     func `a connection that a laxer policy made is not used under a stricter one`(isConfigured: Bool) async throws {
         let nginx = try NginxOrigin(files: ["a": Data([1, 2, 3])])
-        // Only the address tells: the name is allowed.
+        // The policy allows the name, so only the address can lead to the refusal.
         let port = try #require(nginx.url("/a").port)
         let address = try url("http://localhost:\(port)/a")
         let downloader = self.downloader { if isConfigured { $0.networkPolicy = self.strict } }
@@ -79,7 +79,7 @@ struct RequestPolicyTests {
         await #expect(throws: DownloadError.self) {
             _ = try await downloader.stream(for: self.request(origin.url("/a"), .publicInternet))
         }
-        // A stricter configuration may be opened for one request.
+        // A request may relax a stricter configuration.
         let closed = self.downloader { $0.networkPolicy = .publicInternet }
         #expect(try await closed.response(for: self.request(origin.url("/a"), self.lax)).body == Data([1]))
         #expect(try await closed.error(at: origin.url("/a")).code == .portNotAllowed)

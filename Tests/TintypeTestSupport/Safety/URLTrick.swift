@@ -1,8 +1,8 @@
-/// A URL that tries to lead a guarded downloader to where it must not go.
+/// A URL that tries to lead a guarded downloader to a forbidden target.
 public struct URLTrick: Sendable, CustomStringConvertible {
-    /// The URL, exactly as an attacker would give it.
+    /// The URL exactly as an attacker would write it.
     public let text: String
-    /// The stable name of the error that must refuse it.
+    /// The stable name of the error that must refuse the URL.
     public let code: String
 
     init(_ text: String, _ code: String) {
@@ -12,10 +12,9 @@ public struct URLTrick: Sendable, CustomStringConvertible {
 
     public var description: String { self.text }
 
-    /// Every trick.
     public static let all = Self.literals + Self.embeddings + Self.encodings + Self.names + Self.disguises
 
-    /// Addresses, written as one writes them.
+    /// Addresses in their usual notation.
     private static let literals = [
         "127.0.0.1", "127.0.0.1:80", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255",
         "172.16.0.1",
@@ -27,7 +26,7 @@ public struct URLTrick: Sendable, CustomStringConvertible {
         "[4000::1]", "[5f00::1]", "[0:0:0:0:0:0:0:1]",
     ].map { URLTrick("http://\($0)/", "addressNotAllowed") }
 
-    /// IPv4 addresses inside of IPv6 ones: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP.
+    /// IPv4 addresses within IPv6 addresses: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP.
     private static let embeddings = [
         "::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:169.254.169.254", "::ffff:a9fe:a9fe", "::ffff:10.0.0.1",
         "::ffff:0.0.0.0", "::ffff:192.0.2.1", "::127.0.0.1", "::a9fe:a9fe", "::10.0.0.1", "::ffff:0:127.0.0.1",

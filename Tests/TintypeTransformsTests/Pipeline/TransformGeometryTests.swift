@@ -3,7 +3,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// Runs of crops and turns, and one resize, as a single step.
+/// Sequences of crops, turns and one resize that become a single step.
 @Suite struct TransformGeometryTests {
     @Test(arguments: UInt64(0)..<60) func `crops and turns in any order are one step with the same pixels`(
         seed: UInt64
@@ -33,7 +33,7 @@ import TintypeTransforms
         #expect(geometry.turnedSize == PixelSize(width: expected.width, height: expected.height))
         let result = try geometry.transform(Image(pixels: pixels))
         #expect(result.pixels.samples == expected.pixels.samples)
-        // The same of the image as a file may store it.
+        // The result is the same if the stored image has another orientation.
         for orientation in Orientation.allCases {
             let stored = try Image(pixels: pixels, orientation: orientation.inverse).upright()
             let result = try geometry.beforeTurn(orientation).transform(stored)
@@ -65,7 +65,7 @@ import TintypeTransforms
 
     @Test(arguments: Orientation.allCases, Resize.Filter.allCases)
     func `beyond a crop no pixel is read`(orientation: Orientation, filter: Resize.Filter) throws {
-        // White beside a black part.
+        // Make an image with a black part within white.
         let image = Image(
             pixels: try .make(.rgb8, width: 40, height: 30) { column, row, _ in
                 (10..<30).contains(column) && (5..<25).contains(row) ? 0 : 255

@@ -4,7 +4,7 @@ import TintypeImage
 import TintypeTestSupport
 import TintypeTransforms
 
-/// Pipelines: what they make, what they take, and how they are written down.
+/// The results, memory and coding of pipelines.
 @Suite struct TransformPipelineTests {
     static let pipelines: [TransformPipeline] = [
         [],
@@ -30,7 +30,7 @@ import TintypeTransforms
         [.rotate(degrees: 270, canvas: .clip), .adjust(.hue(degrees: 40)), .adjust(.gamma(2)), .blur(.box(radius: 3))],
     ]
 
-    /// The transforms one by one, each on an image that is there whole.
+    /// Performs the transforms one by one, each on a complete image.
     private static func oneByOne(_ pipeline: TransformPipeline, _ image: Image) throws -> Image {
         try pipeline.transforms.reduce(image) { try $1.transformer.transform($0) }
     }
@@ -44,7 +44,7 @@ import TintypeTransforms
         let expected = try Self.oneByOne(pipeline, image)
         let result = try pipeline.transform(image)
         #expect((result.width, result.height) == (expected.width, expected.height))
-        // Rounding between the steps is what differs.
+        // Only the rounding between the steps may differ.
         guard result.pixels.format == expected.pixels.format else { return }
         #expect(result.pixels.largestDifference { expected.pixels.sample($0, $1, $2) } <= 3)
         if pipeline.isEmpty { #expect(result.pixels === image.pixels) }
@@ -127,7 +127,7 @@ import TintypeTransforms
         }
     }
 
-    /// A program's own transformer, which can be written down.
+    /// A custom transformer that can be encoded.
     private struct Threshold: ImageTransformer, Codable {
         var level: Int
 
@@ -194,7 +194,7 @@ import TintypeTransforms
         func working(_ pipeline: TransformPipeline) throws -> Int {
             try pipeline.footprint(for: layout).workingByteCount
         }
-        // No image of the full size is made on the way.
+        // The pipeline creates no intermediate image of the full size.
         let fused = try working([
             .crop(.rectangle(x: 10, y: 10, width: 3_900, height: 2_900)), .flip(.horizontal),
             .resize(.fit(width: 100, height: 100)), .rotate(degrees: 90),
