@@ -26,7 +26,7 @@ public struct LoadError: TintypeError {
     public let underlyingError: (any Error)?
     /// The errors of the request and its alternatives, in the order of the attempts; empty without alternatives.
     public internal(set) var attempts: [LoadAttempt] = []
-    /// The header fields of the origin's response, if it answered; of the cached response for ``Code/notModified``.
+    /// The header fields of the origin's response, if it answered; of the cached response for ``TintypeErrorCode/notModified``.
     ///
     /// A server that forwards the condition of a client takes the `ETag` of its 304 from here.
     public internal(set) var headers: HeaderFields

@@ -11,7 +11,7 @@ public protocol ImageCoder: Sendable {
     ///
     /// The registry reads this property once, when the coder is registered.
     var decodableFormats: Set<ImageFormat> { get }
-    /// The formats that ``encode(_:as:options:)`` writes, which the registry also reads once.
+    /// The formats that this coder writes, which the registry also reads once.
     var encodableFormats: Set<ImageFormat> { get }
 
     /// Parses the header of a file.

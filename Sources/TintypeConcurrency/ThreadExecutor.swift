@@ -39,7 +39,7 @@ public final class ThreadExecutor: SerialExecutor {
 
     /// Starts the thread, unless it runs.
     ///
-    /// - Throws: ``ThreadError`` if the system refuses it. A later call tries again.
+    /// - Throws: `ThreadError` if the system refuses it. A later call tries again.
     public func start() throws(ThreadError) {
         try self.queue.start(self)
     }

@@ -178,7 +178,7 @@ public actor DownloadActor: ImageFetching {
     /// Cancels every download, and closes threads, connections and descriptors before it returns.
     ///
     /// Each caller gets a `CancellationError`. The first bytes of unfinished bodies are on disk then. Later downloads
-    /// fail with ``DownloadError/Code/shutDown``. A second call waits for the first. A look-up of a name keeps its
+    /// fail with ``TintypeErrorCode/shutDown``. A second call waits for the first. A look-up of a name keeps its
     /// thread until the system's resolver ends it.
     public nonisolated func shutdown() async {
         let ending = self.ending.withLock { ending in

@@ -7,7 +7,7 @@ public import TintypeImage
 ///
 /// Every load begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:_:)``, ``Kind/failed(_:)``,
 /// ``Kind/refused(_:)`` and ``Kind/cancelled``. An image that is not cached is two loads: its own, and that of its
-/// bytes, which images of other sizes share. A product that is found without a load is one ``Kind/hit(_:)``.
+/// bytes, which images of other sizes share. A product that is found without a load is one ``Kind/hit(_:tier:)``.
 public struct LoadActivity: Sendable {
     /// The product of a load.
     public enum Product: String, Sendable, Hashable, CaseIterable {

@@ -348,7 +348,7 @@ struct OriginExchange: Sendable {
 extension DownloadResponse {
     /// Returns the response of a fetcher if it is within the limits, counted in `budget` unless it is counted already.
     ///
-    /// - Throws: ``DownloadError/Code/badStatus``, `.bodyTooLarge`, `.emptyBody`.
+    /// - Throws: ``TintypeErrorCode/badStatus``, `.bodyTooLarge`, `.emptyBody`.
     fileprivate func admitted(
         statuses: StatusCodes,
         maximumBodySize: Int,

@@ -43,7 +43,7 @@ extension DiskCache {
         /// The longest time that a change waits for the folder's lock, which a stopped process may hold; by default 1
         /// second.
         ///
-        /// After that the change fails with ``CacheError/Code/lockTimedOut``. Look-ups wait only while the folder is
+        /// After that the change fails with ``TintypeErrorCode/lockTimedOut``. Look-ups wait only while the folder is
         /// being opened.
         public var lockTimeout: Duration
         /// The clock for ages.
@@ -51,7 +51,7 @@ extension DiskCache {
         /// A function that receives the errors of background stores.
         ///
         /// The cache calls it on one of its threads, or on the storing thread if too many bytes wait. It also receives
-        /// ``CacheError/Code/cacheNotPrivate`` once if other users can change the folder.
+        /// ``TintypeErrorCode/cacheNotPrivate`` once if other users can change the folder.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
         /// A function that pauses a thread of the cache while it waits for other processes.
         var sleep: @Sendable (Duration) -> Void = Patience.sleep

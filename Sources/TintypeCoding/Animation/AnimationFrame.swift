@@ -67,7 +67,7 @@ public struct AnimationFrame: Sendable, Hashable {
     }
 }
 
-/// Reads the frames of one animation, each by itself; ``FrameCompositor`` composites them for all formats alike.
+/// Reads the frames of one animation, each by itself; `FrameCompositor` composites them for all formats alike.
 ///
 /// Use it on one lane at a time. Opening a reader parses the frame list and decodes no pixels.
 public protocol FrameReader: Sendable {

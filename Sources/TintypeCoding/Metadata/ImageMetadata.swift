@@ -65,8 +65,11 @@ public struct ImageMetadata: Sendable, Hashable {
 public struct PixelDensity: Sendable, Hashable {
     /// The unit of length of a pixel density.
     public enum Unit: String, Sendable, Hashable {
+        /// 25.4 millimetres.
         case inch
+        /// 10 millimetres.
         case centimeter
+        /// 1,000 millimetres.
         case meter
 
         /// The unit's length in inches.

@@ -7,7 +7,7 @@ public import TintypeImage
 /// allows it, a lossy one is decoded to a smaller size directly. Frames of an animation are decoded to `rgba8`, each by
 /// itself.
 ///
-/// libwebp decodes lossy images; Tintype's own code decodes lossless ones: see ``VP8LDecoder``.
+/// libwebp decodes lossy images; Tintype's own code decodes lossless ones: see `VP8LDecoder`.
 ///
 /// Memory: a lossy still image needs little more than its rows, and with ``EncodedImage/withRows(options:_:)`` usually
 /// only a strip of them. But flat rows take no bytes and are decoded all at once. A lossless image needs four more

@@ -3,7 +3,7 @@
 /// Clients of a server that loads their URLs must not reach its own services through it. The downloader checks schemes,
 /// user information, ports and hosts before it sends a request, and again at each redirect. It checks the address when
 /// it connects, so a name that changes its address between two look-ups gains nothing. If a host has several addresses,
-/// the downloader uses an allowed one. If all are denied, the error is ``DownloadError/Code/addressNotAllowed``.
+/// the downloader uses an allowed one. If all are denied, the error is ``TintypeErrorCode/addressNotAllowed``.
 ///
 /// A policy belongs to a downloader or to one request. A request reuses an open connection only if its own policy
 /// allows the address of that connection.
@@ -17,9 +17,13 @@
 public struct NetworkPolicy: Sendable, Hashable {
     /// The schemes of URLs that can be loaded.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
+        /// HTTP without encryption.
         case http
+        /// HTTP over TLS.
         case https
+        /// Files of this machine.
         case file
+        /// Bytes in the URL itself.
         case data
     }
 

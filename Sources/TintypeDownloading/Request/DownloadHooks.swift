@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// Each runs once for a transfer, however many callers share it, on the cooperative pool, within a task that is
 /// cancelled when the last caller leaves. They do not receive `file:` and `data:` URLs. If a hook throws, the download
-/// fails with ``DownloadError/Code/refused`` (or ``DownloadError/Code/decryptionFailed``) and the error as its
+/// fails with ``TintypeErrorCode/refused`` (or ``TintypeErrorCode/decryptionFailed``) and the error as its
 /// underlying error. A `CancellationError` and a `DownloadError` stay as they are.
 public struct DownloadHooks: Sendable {
     /// Changes a request before it is sent, or refuses it by throwing.

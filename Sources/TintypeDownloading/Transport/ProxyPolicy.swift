@@ -18,7 +18,7 @@ public struct ProxyPolicy: Sendable, Hashable {
 
     /// Through one proxy.
     ///
-    /// A request fails with ``DownloadError/Code/invalidURL`` if `url` names no proxy, for example because a setting is
+    /// A request fails with ``TintypeErrorCode/invalidURL`` if `url` names no proxy, for example because a setting is
     /// empty. It never goes directly to the server instead.
     ///
     /// - Parameters:
