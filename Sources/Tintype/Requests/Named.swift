@@ -12,7 +12,7 @@ import TintypeImage
 /// request.coder = Named("sepia", SepiaCoder())
 /// request.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
 /// ```
-public struct Named<Value: Sendable>: Sendable, Hashable {
+public final class Named<Value: Sendable>: Sendable, Hashable {
     /// The name of the value.
     public let name: String
     /// The value.
