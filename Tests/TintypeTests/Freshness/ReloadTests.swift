@@ -264,7 +264,10 @@ import TintypeTestTraits
         _ = try await loader.image(for: thumbnail)
         await loader.waitForPendingStores()
         loaderBox.value = nil
-        #expect(found.value == bodies.dropFirst().map { BodyDigest.value(of: Data($0)) })
+        let newest = bodies.dropFirst().map { BodyDigest.value(of: Data($0)) }
+        #expect(found.value?.prefix(3) == newest[...])
+        // The load in `didStore` may store its variant as well, and look once more.
+        #expect(found.value?.dropFirst(3).allSatisfy { $0 == newest.last } == true)
     }
 
     @Test func `a reload whose bytes can't be serialized leaves no older ones on disk`() async throws {
