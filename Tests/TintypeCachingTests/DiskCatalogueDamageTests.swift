@@ -115,6 +115,24 @@ import TintypeTestTraits
         #expect(statistics.byteCount == self.folder.byteCount())
     }
 
+    @Test func `a damaged slot keeps the last use of its entry`() async throws {
+        try await self.fill()
+        let key = self.keys[0]
+        do {
+            let folder = try openFolder(self.folder.path)
+            let region = folder.region
+            let (slot, record) = try #require(region.slot(of: EntryName(key)))
+            // A bit of the size, which the check covers.
+            region.storeSlot(slot, word: 2, record.words.2 ^ 1)
+            let repaired = try #require(region.slot(of: EntryName(key)))
+            #expect(repaired.record.byteCount == 0)
+            #expect(repaired.record.usedAt == record.usedAt)
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        #expect(try await cache.entry(for: key) != nil)
+        await cache.shutdown()
+    }
+
     @Test func `folder is read after a clearing that was cut short`() async throws {
         try await self.fill()
         do {

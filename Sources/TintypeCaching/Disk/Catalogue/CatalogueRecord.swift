@@ -68,6 +68,9 @@ struct CatalogueRecord: Sendable, Hashable {
         second >> self.useBits == self.firstLow(name) && third >> 48 == UInt64(name.low & 0xFFFF)
     }
 
+    /// Returns the last use in the second word of a slot, in seconds since 1970.
+    static func seconds(ofSecond word: UInt64) -> Double { Double(word & self.useMask) / 65_536 }
+
     /// Returns the second word with another last use.
     static func second(_ word: UInt64, usedAt ticks: UInt64) -> UInt64 {
         word & ~self.useMask | ticks

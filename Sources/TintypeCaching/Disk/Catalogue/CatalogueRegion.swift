@@ -353,11 +353,19 @@ final class CatalogueRegion: @unchecked Sendable {
             if words.0 == 0 { return nil }
             if words.0 == name.high, CatalogueRecord.matches(name, words.1, words.2) {
                 if let record = CatalogueRecord(words) { return (slot, record) }
-                // The slot is damaged. Replace it with a record of size 0, and have the totals corrected.
-                let size = CatalogueRecord(name: name, byteCount: 0, usedAt: 0, storedAt: 0, expiresAt: .infinity)
-                self.storeSlot(slot, size)
+                // The slot is damaged. Replace it with a record of size 0, and have the totals corrected. The check does
+                // not cover the last use, without which the next look-up would take the entry for an expired one.
+                let usedAt = CatalogueRecord.seconds(ofSecond: words.1)
+                let record = CatalogueRecord(
+                    name: name,
+                    byteCount: 0,
+                    usedAt: usedAt,
+                    storedAt: usedAt,
+                    expiresAt: .infinity
+                )
+                self.storeSlot(slot, record)
                 self.flags.insert(.needsReading)
-                return (slot, size)
+                return (slot, record)
             }
             slot = slot + 1 == self.slotCount ? 0 : slot + 1
         }

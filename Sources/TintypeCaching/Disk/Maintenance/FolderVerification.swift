@@ -87,11 +87,11 @@ public struct VerifyResult: Sendable, Hashable {
 
         public var description: String {
             switch self {
-            case .header: "It does not begin as an entry does, or has not the length that it says."
-            case .checksum: "Its bytes are not those that were stored."
-            case .name: "Its key is not the one that its name stands for."
-            case .notAFile: "It is no regular file."
-            case .unreadable(let error): "It could not be read (\(error))."
+            case .header: "The file does not begin with the header of an entry, or has another length than the header says."
+            case .checksum: "The bytes differ from the stored ones."
+            case .name: "The key of the entry belongs to another file name."
+            case .notAFile: "A folder, a link or another object is in the place of a file."
+            case .unreadable(let error): "The system could not read the file (\(error))."
             }
         }
     }
