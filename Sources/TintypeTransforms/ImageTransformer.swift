@@ -53,6 +53,11 @@ public struct TransformFootprint: Sendable, Hashable {
     public var workingByteCount: Int
 
     /// Creates a footprint; by default the transform needs no memory in addition to source and result.
+    ///
+    /// ```swift
+    /// let layout = try PixelLayout(format: .rgb8, width: 800, height: 600)
+    /// let footprint = TransformFootprint(result: layout, workingByteCount: layout.byteCount)
+    /// ```
     public init(result: PixelLayout, workingByteCount: Int = 0) {
         self.result = result
         self.workingByteCount = workingByteCount
