@@ -511,6 +511,10 @@ public struct MemoryStatistics: Sendable, Hashable {
     public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.
+    ///
+    /// ```swift
+    /// let sum = [memory, cache.memory].map(\.statistics).reduce(MemoryStatistics(), +)
+    /// ```
     public init() {}
 
     /// Returns the sum of the statistics of two caches.
