@@ -244,7 +244,7 @@ public actor CacheActor {
     /// there were any.
     ///
     /// ```swift
-    /// try await cache.store(image, data: data, metadata: metadata, for: key.derived("thumbnail"))
+    /// await cache.store(image, data: data, metadata: metadata, for: key.derived("thumbnail"))
     /// try await cache.removeFamily(of: key)  // also removes the thumbnail
     /// ```
     ///
