@@ -25,7 +25,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
     /// A name and a password, sent as they are (RFC 7617): only for `https`.
     ///
     /// ```swift
-    /// request.credentials = .basic(user: "anna", password: token)
+    /// let request = DownloadRequest(url: url, credentials: .basic(user: "anna", password: token))
     /// ```
     public static func basic(user: String, password: String) -> Credentials {
         Credentials(value: .basic(user: user, password: password))
@@ -34,7 +34,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
     /// A name and a password, of which only a digest is sent (RFC 7616); costs one more round trip.
     ///
     /// ```swift
-    /// request.credentials = .digest(user: "anna", password: token)
+    /// let request = DownloadRequest(url: url, credentials: .digest(user: "anna", password: token))
     /// ```
     public static func digest(user: String, password: String) -> Credentials {
         Credentials(value: .digest(user: user, password: password))
@@ -43,7 +43,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
     /// A token, sent as it is (RFC 6750).
     ///
     /// ```swift
-    /// request.credentials = .bearer(token)
+    /// let request = DownloadRequest(url: url, credentials: .bearer(token))
     /// ```
     public static func bearer(_ token: String) -> Credentials {
         Credentials(value: .bearer(token: token))
