@@ -116,9 +116,9 @@ struct Caller: Sendable {
         ]
         request.cachePolicy = policies.randomElement(using: &random) ?? nil
         let uses = [CacheUse.all, .all, .memory, .disk, .none]
-        request.originalCaching = uses.randomElement(using: &random) ?? .all
-        request.variantCaching = uses.randomElement(using: &random) ?? .all
-        if Int.random(in: 0..<4, using: &random) == 0 { request.lifetime = .milliseconds(300) }
+        request.caching.originals = uses.randomElement(using: &random) ?? .all
+        request.caching.variants = uses.randomElement(using: &random) ?? .all
+        if Int.random(in: 0..<4, using: &random) == 0 { request.caching.lifetime = .milliseconds(300) }
         if Int.random(in: 0..<4, using: &random) == 0 { request.headers["Accept-Language"] = "de" }
     }
 
@@ -233,7 +233,7 @@ struct Caller: Sendable {
         self.ledger.add(
             fault: "\(job.call) of \(job.number) \(text); \(String(describing: job.request.cachePolicy)), "
                 + "thumbnail \(String(describing: job.request.thumbnail)), options \(job.request.options.rawValue), "
-                + "originals \(job.request.originalCaching), variants \(job.request.variantCaching)"
+                + "originals \(job.request.caching.originals), variants \(job.request.caching.variants)"
         )
     }
 }

@@ -182,8 +182,8 @@ struct OrderStorm {
             nil, nil, nil, .reload, .reload, .neverRevalidate, .honorFreshness, .revalidate, .cacheOnly,
         ]
         request.cachePolicy = policies.randomElement(using: &random) ?? nil
-        request.originalCaching = Self.drawUse(&random)
-        request.variantCaching = Self.drawUse(&random)
+        request.caching.originals = Self.drawUse(&random)
+        request.caching.variants = Self.drawUse(&random)
         for option in [LoadOptions.waitForStore, .keepData, .finishDownload, .previews, .keepPreviews]
         where Int.random(in: 0..<5, using: &random) == 0 {
             request.options.insert(option)
@@ -317,8 +317,8 @@ struct OrderStorm {
 
     private static func text(of request: ImageRequest) -> String {
         "\(request), \(request.headers.map { "\($0.name): \($0.value)" }), policy "
-            + "\(request.cachePolicy.map { "\($0)" } ?? "none"), originals \(self.text(of: request.originalCaching)), "
-            + "variants \(self.text(of: request.variantCaching)), options \(request.options.rawValue)"
+            + "\(request.cachePolicy.map { "\($0)" } ?? "none"), originals \(self.text(of: request.caching.originals)), "
+            + "variants \(self.text(of: request.caching.variants)), options \(request.options.rawValue)"
     }
 
     private static func text(of use: CacheUse) -> String { "\(use.query) / \(use.store)" }

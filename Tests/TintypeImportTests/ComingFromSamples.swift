@@ -77,8 +77,8 @@ func policies(_ request: ImageRequest, _ loader: LoaderActor) async throws {
     request.cachePolicy = .revalidate
     request.cachePolicy = .reload
     request.cachePolicy = .cacheOnly
-    request.originalCaching = CacheUse(store: .memory)
-    request.variantCaching = CacheUse(query: .all, store: .disk)
+    request.caching.originals = CacheUse(store: .memory)
+    request.caching.variants = CacheUse(query: .all, store: .disk)
 
     do {
         show(try await loader.image(for: request))
@@ -109,12 +109,12 @@ func cached(_ data: Data, _ request: ImageRequest, _ loader: LoaderActor) async 
 
 func hooked(_ request: ImageRequest) {
     var request = request
-    request.requestModifier = Named("token") { download, request in
+    request.source.requestModifier = Named("token") { download, request in
         var download = download
         download.headers["X-Token"] = try await token(for: request.url)
         return download
     }
-    request.decryptor = Named("key 7") { body, response, request in try decrypt(body) }
+    request.source.decryptor = Named("key 7") { body, response, request in try decrypt(body) }
 }
 
 struct BucketFetcher: ImageFetching {
@@ -130,7 +130,7 @@ func fetched(_ bucket: any Bucket, _ request: ImageRequest) -> LoaderActor {
     var request = request
     var configuration = LoaderActor.Configuration()
     configuration.fetcher = BucketFetcher(bucket: bucket)
-    request.fetcher = Named("bucket", BucketFetcher(bucket: bucket))
+    request.source.fetcher = Named("bucket", BucketFetcher(bucket: bucket))
     return LoaderActor(configuration: configuration)
 }
 

@@ -76,14 +76,14 @@ func more(
     var request = request
     var configuration = LoaderActor.Configuration()
     request.cachePolicy = .revalidate
-    request.originalCaching = .disk
-    request.variantCaching = .all
+    request.caching.originals = .disk
+    request.caching.variants = .all
     configuration.cache = CacheActor(tiers: [recent, archive])
     request.cacheKey = "photo-17"
-    request.credentials = .bearer(token)
-    request.networkPolicy = .publicInternet
-    request.timeouts = LoadTimeouts(idle: .seconds(5), total: .seconds(20))
-    request.lifetime = .seconds(3_600)
+    request.source.credentials = .bearer(token)
+    request.transport.networkPolicy = .publicInternet
+    request.transport.timeouts = LoadTimeouts(idle: .seconds(5), total: .seconds(20))
+    request.caching.lifetime = .seconds(3_600)
 
     for await progress in Prefetcher(loader: loader).prefetch(requests) {
         print(progress.completedCount, progress.failedCount, progress.totalCount)

@@ -88,10 +88,10 @@ import TintypeTestTraits
 
     @Test func `a variant on disk is a hit of the image`() async throws {
         let request = ImageRequest(
-            url: self.url,
-            thumbnail: .fit(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         let response = try await self.fixture.makeLoader().response(for: request)
         #expect(response.metrics.encode > .zero)

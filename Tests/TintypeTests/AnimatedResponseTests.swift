@@ -61,10 +61,10 @@ import TintypeTestTraits
     func `a variant says what its animation is, from each tier`(format: ImageFormat) async throws {
         self.origin.script("/a", .body(try Self.animation(as: format)))
         let request = ImageRequest(
-            url: self.origin.url("/a"),
-            thumbnail: .fit(width: 10, height: 10),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.origin.url("/a")),
+            rendering: .init(thumbnail: .fit(width: 10, height: 10)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         let loader = self.makeLoader()
         Self.check(try await loader.response(for: request), from: .network, as: format)
@@ -139,7 +139,10 @@ import TintypeTestTraits
         let image = try await loader.image(for: request)
         let first = try await source.frame(at: 0)
         #expect(first.pixels.sample(5, 2, 1) == image.pixels.sample(5, 2, 1))
-        let limited = ImageRequest(url: self.origin.url("/a"), scaleDownLimit: 20 * 10 * 4)
+        let limited = ImageRequest(
+            source: .init(url: self.origin.url("/a")),
+            rendering: .init(scaleDownLimit: 20 * 10 * 4)
+        )
         #expect(try await loader.frames(for: limited).frame(at: 1).width == 20)
     }
 
@@ -194,7 +197,7 @@ import TintypeTestTraits
         self.origin.script("/a", .body(try Self.animation(as: .gif)))
         let loader = self.makeLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: .preloadAllFrames)
-        request.coder = Named("broken", BrokenFrames())
+        request.rendering.coder = Named("broken", BrokenFrames())
         #expect(try await loader.image(for: request).width == 40)
         #expect(loader.framePool.frameCount == 2)
         let source = try await loader.frames(for: request)

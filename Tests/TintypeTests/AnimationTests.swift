@@ -55,11 +55,17 @@ import TintypeTestTraits
     }
 
     @Test func `large images are scaled down to their limit`() async throws {
-        let request = ImageRequest(url: Fixtures.url("flower.jpg"), scaleDownLimit: 1 << 20)
+        let request = ImageRequest(
+            source: .init(url: Fixtures.url("flower.jpg")),
+            rendering: .init(scaleDownLimit: 1 << 20)
+        )
         let image = try await LoaderFixture().makeLoader().image(for: request)
         // 2268x1512 by the square root of 262,144 / 3,429,216.
         #expect((image.width, image.height) == (627, 418))
-        let whole = ImageRequest(url: Fixtures.url("flower.jpg"), scaleDownLimit: ImageRequest.defaultScaleDownLimit)
+        let whole = ImageRequest(
+            source: .init(url: Fixtures.url("flower.jpg")),
+            rendering: .init(scaleDownLimit: ImageRequest.Rendering.defaultScaleDownLimit)
+        )
         #expect(try await LoaderFixture().makeLoader().image(for: whole).width == 2_268)
     }
 }

@@ -23,12 +23,10 @@ import TintypeTestTraits
         cachePolicy: CachePolicy? = nil
     ) -> ImageRequest {
         ImageRequest(
-            url: self.url,
-            thumbnail: .fit(width: 400, height: 400),
-            options: options,
-            originalCaching: originals,
-            variantCaching: variants,
-            cachePolicy: cachePolicy
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .fit(width: 400, height: 400)),
+            caching: .init(originals: originals, variants: variants, policy: cachePolicy),
+            options: options
         )
     }
 
@@ -78,7 +76,11 @@ import TintypeTestTraits
     @Test(arguments: [true, false])
     func `loads go on without a disk tier whose lock is kept`(isUsed: Bool) async throws {
         let change: (inout LoaderActor.Configuration) -> Void = { $0.disk?.lockTimeout = .milliseconds(50) }
-        let request = ImageRequest(url: self.url, options: [.waitForStore], originalCaching: .disk)
+        let request = ImageRequest(
+            source: .init(url: self.url),
+            caching: .init(originals: .disk),
+            options: [.waitForStore]
+        )
         if isUsed { _ = try await self.fixture.makeLoader().image(for: request) }
         let lock = try KeptLock(of: self.fixture.directory.path(of: "cache"))
         let loader = self.fixture.makeLoader(change)
@@ -113,7 +115,7 @@ import TintypeTestTraits
 
     @Test func `a thumbnail is made from the full size in memory`() async throws {
         let loader = self.fixture.makeLoader()
-        _ = try await loader.image(for: ImageRequest(url: self.url, originalCaching: .memory))
+        _ = try await loader.image(for: ImageRequest(source: .init(url: self.url), caching: .init(originals: .memory)))
         let decodes = self.fixture.decodes.count
         let response = try await loader.response(for: self.makeThumbnailRequest())
         #expect(response.source == .memory)

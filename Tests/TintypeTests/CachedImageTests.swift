@@ -99,10 +99,10 @@ import TintypeTestTraits
     @Test func `what is stored takes the place of images of older bytes`() async throws {
         let loader = self.fixture.makeLoader()
         let thumbnail = ImageRequest(
-            url: self.url,
-            thumbnail: .stretch(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .stretch(width: 4, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         #expect(try await loader.image(for: self.url).width == 8)
         let old = try await loader.response(for: thumbnail)
@@ -148,7 +148,7 @@ import TintypeTestTraits
             (Data("<html>".utf8), ImageRequest(url: self.url), .notAnImage),
             (image, ImageRequest(url: self.url), .cacheFailed),
             (image, ImageRequest(url: URL(filePath: "/image.png")), .cacheFailed),
-            (image, ImageRequest(url: self.url, originalCaching: .memory), .cacheFailed),
+            (image, ImageRequest(source: .init(url: self.url), caching: .init(originals: .memory)), .cacheFailed),
         ]
         for (data, request, code) in cases {
             await #expect { try await loader.store(data, for: request) } throws: { error in
@@ -170,8 +170,8 @@ import TintypeTestTraits
         let clock = TestClock()
         let loader = self.fixture.makeLoader(.neverRevalidate, by: clock)
         var request = ImageRequest(url: self.origin.url("/a@2x.png"))
-        request.lifetime = .seconds(10)
-        request.extra = ["album": "7"]
+        request.caching.lifetime = .seconds(10)
+        request.caching.extra = ["album": "7"]
         try await loader.store(try await loader.image(from: Data(makePNG())), for: request)
         let response = try await loader.response(for: request)
         #expect(response.image.scale == 2)
@@ -199,7 +199,7 @@ import TintypeTestTraits
         for side in 2...5 {
             var request = requests[0]
             request.thumbnail = .fit(width: side, height: side)
-            request.variantCaching = .all
+            request.caching.variants = .all
             requests.append(request)
         }
         for request in requests { _ = try await loader.image(for: request) }
@@ -214,10 +214,10 @@ import TintypeTestTraits
 
     @Test func `a removal finds what another loader has stored before`() async throws {
         let thumbnail = ImageRequest(
-            url: self.url,
-            thumbnail: .fit(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         _ = try await self.fixture.makeLoader().image(for: thumbnail)
         let loader = self.fixture.makeLoader()
@@ -227,7 +227,7 @@ import TintypeTestTraits
 
     @Test func `an image only in memory is held by the memory alone`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: self.url, originalCaching: .memory)
+        let request = ImageRequest(source: .init(url: self.url), caching: .init(originals: .memory))
         #expect(await loader.tiers(holding: request) == .none)
         _ = try await loader.image(for: request)
         #expect(await loader.tiers(holding: request) == .memory)
@@ -274,10 +274,10 @@ import TintypeTestTraits
     @Test func `the file of a variant has its own encoding`() async throws {
         let loader = self.fixture.makeLoader()
         let thumbnail = ImageRequest(
-            url: self.url,
-            thumbnail: .fit(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         _ = try await loader.image(for: thumbnail)
         let file = try #require(try await loader.cachedFile(for: thumbnail))
@@ -291,11 +291,10 @@ import TintypeTestTraits
         let body = try makePNG(width: 40, height: 30)
         self.origin.script("/typed.png", .body(body, headers: ["Content-Type": "image/png", "ETag": "\"1\""]))
         let thumbnail = ImageRequest(
-            url: self.origin.url("/typed.png"),
-            thumbnail: .fit(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .disk,
-            cachePolicy: policy
+            source: .init(url: self.origin.url("/typed.png")),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: .disk, policy: policy),
+            options: .waitForStore
         )
         let first = try await self.fixture.makeLoader().response(for: thumbnail)
         // Under `revalidate` the entry is stored again with what the origin confirms.

@@ -36,12 +36,12 @@ import TintypeTestTraits
     {
         let loader = self.fixture.makeLoader()
         let url = self.origin.url("/image")
-        let plain = ImageRequest(url: url, originalCaching: .none)
+        let plain = ImageRequest(source: .init(url: url), caching: .init(originals: .none))
         let others = [
-            ImageRequest(url: url, originalCaching: CacheUse(query: .none, store: .all)),
-            ImageRequest(url: url, options: [.keepData], originalCaching: .none),
-            ImageRequest(url: url, options: [.waitForStore], originalCaching: .none),
-            ImageRequest(url: url, options: [.previews], originalCaching: .none),
+            ImageRequest(source: .init(url: url), caching: .init(originals: CacheUse(query: .none, store: .all))),
+            ImageRequest(source: .init(url: url), caching: .init(originals: .none), options: [.keepData]),
+            ImageRequest(source: .init(url: url), caching: .init(originals: .none), options: [.waitForStore]),
+            ImageRequest(source: .init(url: url), caching: .init(originals: .none), options: [.previews]),
         ]
         async let first = loader.response(for: plain)
         await self.origin.waitForRequests(for: "/image")
@@ -86,7 +86,10 @@ import TintypeTestTraits
 
     @Test func `a load that wants the bytes stored and joins late has them stored`() async throws {
         let url = self.origin.url("/image")
-        let plain = ImageRequest(url: url, originalCaching: CacheUse(query: .all, store: .none))
+        let plain = ImageRequest(
+            source: .init(url: url),
+            caching: .init(originals: CacheUse(query: .all, store: .none))
+        )
         let requests = [plain, ImageRequest(url: url, options: [.waitForStore])]
         let (loader, responses) = try await self.responses(of: requests)
         #expect(responses.allSatisfy { $0.storeError == nil })
@@ -114,7 +117,7 @@ import TintypeTestTraits
             )
         }
         var first = request("de", "a")
-        first.originalCaching = CacheUse(query: .all, store: tiers)
+        first.caching.originals = CacheUse(query: .all, store: tiers)
         let held = Task { [first] in try await loader.response(for: first) }
         await until { self.fixture.decodes.count == 1 }
         // The first other one is of another representation, the last one of the same.

@@ -10,7 +10,9 @@ import TintypeTestTraits
         let loader = fixture.makeLoader()
         let url = Fixtures.url("kodak-3.png")
         let own = Named<any ImageCoder>("gray", LyingCoder(header: 5, decoded: 5, covered: 5))
-        #expect(try await loader.image(for: ImageRequest(url: url, coder: own)).width == 5)
+        #expect(
+            try await loader.image(for: ImageRequest(source: .init(url: url), rendering: .init(coder: own))).width == 5
+        )
         #expect(fixture.decodes.count == 0)
         // Its image has a key of its own.
         #expect(try await loader.image(for: url).width == 768)
@@ -24,7 +26,7 @@ import TintypeTestTraits
         if isOnDisk { _ = try await fixture.makeLoader().data(for: plain) }
         let loader = fixture.makeLoader()
         var request = plain
-        request.coder = Named("liar", LyingCoder(header: 5, decoded: 6, covered: 6))
+        request.rendering.coder = Named("liar", LyingCoder(header: 5, decoded: 6, covered: 6))
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         #expect(error?.code == .corrupt)
         #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
@@ -37,7 +39,10 @@ import TintypeTestTraits
         let loader = try LoaderFixture().makeLoader()
         let coder = Named<any ImageCoder>("liar", LyingCoder(header: header, decoded: decoded, covered: covered))
         for thumbnail in [nil, Resize.fit(width: 2, height: 2)] {
-            let request = ImageRequest(url: Fixtures.url("kodak-3.png"), thumbnail: thumbnail, coder: coder)
+            let request = ImageRequest(
+                source: .init(url: Fixtures.url("kodak-3.png")),
+                rendering: .init(thumbnail: thumbnail, coder: coder)
+            )
             let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
             #expect(error?.code == .corrupt)
         }
@@ -77,7 +82,11 @@ import TintypeTestTraits
     @Test func `what the coder of a request reads is kept on disk`() async throws {
         let coder = Named<any ImageCoder>("square", SquareCoder())
         for source in [LoadSource.network, .disk] {
-            let request = ImageRequest(url: self.url, coder: coder, options: .waitForStore)
+            let request = ImageRequest(
+                source: .init(url: self.url),
+                rendering: .init(coder: coder),
+                options: .waitForStore
+            )
             let response = try await self.fixture.makeLoader().response(for: request)
             #expect(response.source == source)
             #expect(response.image.width == 12)
@@ -89,11 +98,10 @@ import TintypeTestTraits
     @Test func `a thumbnail on disk knows the format that it was made of`() async throws {
         for source in [LoadSource.network, .disk] {
             let request = ImageRequest(
-                url: self.url,
-                thumbnail: .fit(width: 4, height: 4),
-                coder: Named("square", SquareCoder()),
-                options: .waitForStore,
-                variantCaching: CacheUse()
+                source: .init(url: self.url),
+                rendering: .init(thumbnail: .fit(width: 4, height: 4), coder: Named("square", SquareCoder())),
+                caching: .init(variants: CacheUse()),
+                options: .waitForStore
             )
             let response = try await self.fixture.makeLoader().response(for: request)
             #expect(response.source == source)

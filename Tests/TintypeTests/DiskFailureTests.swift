@@ -66,11 +66,10 @@ import TintypeTestTraits
         }
         for width in [3, 4, 5] {
             let request = ImageRequest(
-                url: self.origin.url("/image"),
-                thumbnail: .stretch(width: width, height: 3),
-                options: waits ? .waitForStore : [],
-                variantCaching: .all,
-                cachePolicy: .reload
+                source: .init(url: self.origin.url("/image")),
+                rendering: .init(thumbnail: .stretch(width: width, height: 3)),
+                caching: .init(variants: .all, policy: .reload),
+                options: waits ? .waitForStore : []
             )
             _ = try await loader.image(for: request)
             await loader.waitForPendingStores()

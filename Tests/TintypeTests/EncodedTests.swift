@@ -34,11 +34,10 @@ import TintypeTestTraits
 
     private func makeRequest(_ policy: CachePolicy? = nil) -> ImageRequest {
         ImageRequest(
-            url: self.url,
-            thumbnail: .fit(width: 8, height: 8),
-            options: .waitForStore,
-            variantCaching: .none,
-            cachePolicy: policy
+            source: .init(url: self.url),
+            rendering: .init(thumbnail: .fit(width: 8, height: 8)),
+            caching: .init(variants: .none, policy: policy),
+            options: .waitForStore
         )
     }
 
@@ -155,7 +154,7 @@ import TintypeTestTraits
         var request = self.makeRequest()
         // The bytes are there for longer than that.
         _ = try await self.makeLoader().data(for: ImageRequest(url: self.url, options: .waitForStore))
-        request.lifetime = .seconds(60)
+        request.caching.lifetime = .seconds(60)
         let loader = self.makeLoader()
         _ = try await loader.encoded(request, as: .png)
         #expect(try await loader.encoded(request, as: .png).source == .memory)
@@ -261,7 +260,7 @@ import TintypeTestTraits
     @Test func `a new body takes its place also where neither original nor image is kept`() async throws {
         let loader = self.makeLoader()
         var request = self.makeRequest()
-        request.originalCaching = CacheUse(query: .all, store: .none)
+        request.caching.originals = CacheUse(query: .all, store: .none)
         let old = try await loader.encoded(request, as: .png)
         self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: 7)))
         var reload = request
@@ -277,7 +276,7 @@ import TintypeTestTraits
     func `what is encoded is of the image that the program gave last`(hasBytes: Bool) async throws {
         let loader = self.makeLoader()
         var request = self.makeRequest()
-        request.variantCaching = .memory
+        request.caching.variants = .memory
         var tags: Set<String> = []
         if hasBytes { tags.insert(try await loader.encoded(request, as: .png).etag) }
         for gray in [3, 200, 3] as [UInt8] {
@@ -305,7 +304,7 @@ import TintypeTestTraits
             $0.cachePolicy = .honorFreshness
         }
         var request = self.makeRequest()
-        request.originalCaching = originals
+        request.caching.originals = originals
         try respond("1", gray: 1)
         let old = try await loader.encoded(request, as: .png)
         self.clock.advance(by: 20)

@@ -159,10 +159,10 @@ import TintypeTestTraits
         let isFailure = place == .shouldRememberFailure
         self.scripted.script("/a", isFailure ? .body([1], status: 404) : .body(try makePNG()))
         let request = ImageRequest(
-            url: self.scripted.url("/a"),
-            thumbnail: .fit(width: 4, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: self.scripted.url("/a")),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         let loads: [() async throws -> Void] = [
             { _ = try await loader.encoded(request, as: .png) }, { _ = try await loader.image(for: request) },
@@ -287,9 +287,9 @@ import TintypeTestTraits
         )
         #expect(last?.width == reference.width)
         let thumbnail = ImageRequest(
-            url: url,
-            thumbnail: .fit(width: 50, height: 50),
-            originalCaching: .disk
+            source: .init(url: url),
+            rendering: .init(thumbnail: .fit(width: 50, height: 50)),
+            caching: .init(originals: .disk)
         )
         #expect(try await loader.image(for: thumbnail).width > 0)
         #expect(
@@ -369,10 +369,10 @@ import TintypeTestTraits
         }
         box.value = loader
         let request = ImageRequest(
-            url: self.scripted.url("/a"),
-            thumbnail: .fit(width: 4, height: 4),
-            options: [.waitForStore],
-            variantCaching: CacheUse()
+            source: .init(url: self.scripted.url("/a")),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: CacheUse()),
+            options: [.waitForStore]
         )
         #expect(try await loader.image(for: request).width == 4)
         box.value = nil
@@ -393,8 +393,7 @@ import TintypeTestTraits
             })
         )
         let request = ImageRequest(
-            url: self.scripted.url("/derived"),
-            fetcher: derive,
+            source: .init(url: self.scripted.url("/derived"), fetcher: derive),
             options: [.waitForStore]
         )
         for _ in 0..<2 {

@@ -62,9 +62,8 @@ struct SigningFetcher: ImageFetching {
         func request(_ name: String, _ thumbnail: Resize? = nil) throws -> ImageRequest {
             let fetcher = Named<any ImageFetching>(name, try #require(origins[name]))
             return ImageRequest(
-                url: self.origin.url("/a"),
-                thumbnail: thumbnail,
-                fetcher: fetcher,
+                source: .init(url: self.origin.url("/a"), fetcher: fetcher),
+                rendering: .init(thumbnail: thumbnail),
                 options: [.waitForStore]
             )
         }
@@ -82,7 +81,7 @@ struct SigningFetcher: ImageFetching {
         #expect(self.origin.requestCount(for: "/a") == 1)
         // Another fetcher of that name stands for the same bytes.
         var other = try request("first")
-        other.fetcher = Named("first", self.origin)
+        other.source.fetcher = Named("first", self.origin)
         #expect(try other == request("first"))
         #expect(try await self.fixture.makeLoader().image(for: other).width == 5)
     }
@@ -94,7 +93,7 @@ struct SigningFetcher: ImageFetching {
         let loader = self.fixture.makeLoader()
         var request = self.request([])
         let plain = request
-        request.fetcher = Named("own", own)
+        request.source.fetcher = Named("own", own)
         let tasks = (0..<100).map { _ in
             let request = request
             return Task { try await loader.image(for: request) }

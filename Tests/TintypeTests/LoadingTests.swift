@@ -139,9 +139,9 @@ import TintypeTestTraits
     @Test func `skipped tiers stay empty`() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(
-            url: self.origin.url("/kodak-3.png"),
-            options: [.waitForStore],
-            originalCaching: .none
+            source: .init(url: self.origin.url("/kodak-3.png")),
+            caching: .init(originals: .none),
+            options: [.waitForStore]
         )
         _ = try await loader.image(for: request)
         #expect(loader.cache.memory.statistics.count == 0)

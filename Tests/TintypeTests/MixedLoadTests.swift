@@ -144,7 +144,7 @@ import TintypeTestTraits
             if Bool.random(using: &random) {
                 request.thumbnail = .stretch(width: 3 + index % 3, height: 3)
             }
-            if Bool.random(using: &random) { request.variantCaching = CacheUse() }
+            if Bool.random(using: &random) { request.caching.variants = CacheUse() }
             for option in [LoadOptions.waitForStore, .keepData, .previews]
             where Int.random(in: 0..<4, using: &random) == 0 { request.options.insert(option) }
             request.priority = DownloadPriority.allCases.randomElement(using: &random) ?? .normal
@@ -239,7 +239,7 @@ import TintypeTestTraits
             let number = Int.random(in: 0..<12, using: &random)
             var request = ImageRequest(url: scripted.url(number > 9 ? "/silent" : "/\(number)"))
             if Bool.random(using: &random) { request.thumbnail = .stretch(width: number + 1, height: 3) }
-            if Bool.random(using: &random) { request.variantCaching = CacheUse() }
+            if Bool.random(using: &random) { request.caching.variants = CacheUse() }
             if Bool.random(using: &random) { request.options.insert(.waitForStore) }
             if Bool.random(using: &random) { request.options.insert(.keepData) }
             request.cachePolicy =
@@ -283,9 +283,9 @@ import TintypeTestTraits
                 configuration.laneCount = limit == .max ? 2 : limit
             }
             let request = ImageRequest(
-                url: URL(filePath: path),
+                source: .init(url: URL(filePath: path)),
                 // A request's own is refused before any work.
-                scaleDownLimit: max(1, limit),
+                rendering: .init(scaleDownLimit: max(1, limit)),
                 options: [.previews]
             )
             _ = try? await loader.image(for: request)

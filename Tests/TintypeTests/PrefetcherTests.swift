@@ -60,10 +60,8 @@ import TintypeTestTraits
         fields["Vary"] = vary
         self.origin.script("/0", .body(try makePNG(), headers: fields))
         let request = ImageRequest(
-            url: self.origin.url("/0"),
-            headers: ["Accept-Language": "de", "X-User": "alice"],
-            originalCaching: originals,
-            cachePolicy: .honorFreshness
+            source: .init(url: self.origin.url("/0"), headers: ["Accept-Language": "de", "X-User": "alice"]),
+            caching: .init(originals: originals, policy: .honorFreshness)
         )
         for await progress in Prefetcher(loader: self.fixture.makeLoader()).prefetch([request]) {
             #expect(throws: Never.self) { try progress.latest.outcome.get() }

@@ -77,7 +77,7 @@ import TintypeTestTraits
         let previews = try await self.previews(of: body) { $0.thumbnail = .fit(width: 60, height: 60) }
         #expect(!previews.isEmpty)
         #expect(previews.allSatisfy { ($0.width, $0.height) == (60, 45) })
-        let limited = try await self.previews(of: body) { $0.scaleDownLimit = 160 * 120 * 4 }
+        let limited = try await self.previews(of: body) { $0.rendering.scaleDownLimit = 160 * 120 * 4 }
         #expect(!limited.isEmpty)
         #expect(limited.allSatisfy { $0.width * $0.height <= 160 * 120 })
     }
@@ -85,7 +85,7 @@ import TintypeTestTraits
     @Test func `previews are made by the coder of the request`() async throws {
         let loader = self.fixture.makeLoader { $0.coders = CoderRegistry(coders: []) }
         let previews = try await self.previews(of: try Self.progressiveJPEG(), by: loader) {
-            $0.coder = Named("jpeg", JPEGCoder())
+            $0.rendering.coder = Named("jpeg", JPEGCoder())
         }
         #expect(!previews.isEmpty)
     }

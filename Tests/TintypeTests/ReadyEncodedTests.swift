@@ -24,11 +24,10 @@ struct ReadyEncodedTests {
 
     private func makeRequest(_ policy: CachePolicy? = nil, variantCaching: CacheUse = .none) -> ImageRequest {
         ImageRequest(
-            url: self.origin.url,
-            thumbnail: .fit(width: 8, height: 8),
-            options: .waitForStore,
-            variantCaching: variantCaching,
-            cachePolicy: policy
+            source: .init(url: self.origin.url),
+            rendering: .init(thumbnail: .fit(width: 8, height: 8)),
+            caching: .init(variants: variantCaching, policy: policy),
+            options: .waitForStore
         )
     }
 
@@ -114,7 +113,7 @@ struct ReadyEncodedTests {
         switch renewal {
         case .reloadOfBytes: _ = try await loader.data(for: request)
         case .reloadOfBytesThatNothingStores:
-            request.originalCaching = .none
+            request.caching.originals = .none
             _ = try await loader.data(for: request)
         case .reloadOfEncoded: _ = try await loader.encoded(request, as: .png)
         case .storeOfBytes:

@@ -43,10 +43,10 @@ import TintypeTestTraits
 
     @Test func `loads under way that may come to their ends get their bytes too`() async throws {
         var request = ImageRequest(
-            url: self.origin.url("/a"),
-            thumbnail: .fit(width: 4, height: 4),
-            options: [.waitForStore],
-            variantCaching: CacheUse()
+            source: .init(url: self.origin.url("/a")),
+            rendering: .init(thumbnail: .fit(width: 4, height: 4)),
+            caching: .init(variants: CacheUse()),
+            options: [.waitForStore]
         )
         _ = try await self.fixture.makeLoader().image(for: request)
         let before = self.fixture.decodes.count
@@ -72,7 +72,7 @@ import TintypeTestTraits
             }
         }
         var request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 4, height: 4))
-        request.variantCaching = CacheUse()
+        request.caching.variants = CacheUse()
         _ = try await loader.image(for: request)
         return (loader, request)
     }
@@ -117,7 +117,7 @@ import TintypeTestTraits
             }
             dropped = loader
             var request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 4, height: 4))
-            request.variantCaching = CacheUse()
+            request.caching.variants = CacheUse()
             _ = try await loader.image(for: request)
             await hasBegun.wait()
         }

@@ -97,8 +97,8 @@ import TintypeTestTraits
         func own(_ name: String) -> CacheKey { key { $0.transforms = [.custom(Inversion(name: name))] } }
         #expect(own("profile") != key { $0.options = .keepColorProfile })
         #expect(own("truncated") != key { $0.options = .allowTruncated })
-        #expect(own("scale(2.0)") != key { $0.scale = 2 })
-        #expect(own("limit(9)") != key { $0.scaleDownLimit = 9 })
+        #expect(own("scale(2.0)") != key { $0.rendering.scale = 2 })
+        #expect(own("limit(9)") != key { $0.rendering.scaleDownLimit = 9 })
         #expect(own(Flip(.both).key) != key { $0.transforms = [.flip(.both)] })
     }
 
@@ -120,7 +120,7 @@ import TintypeTestTraits
 
     @Test func `the disk keeps what was made where it is asked to`() async throws {
         var request = self.request([.custom(Inversion())])
-        request.variantCaching = .all
+        request.caching.variants = .all
         request.options = .waitForStore
         let first = try await self.fixture.makeLoader().image(for: request)
         let again = try await self.fixture.makeLoader().response(for: request)

@@ -72,9 +72,11 @@ enum TintypeDiskHits {
         guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
         let folder = session.folders.temporary.appendingPathComponent("disk-\(UUID())")
         let loader = TintypeLoader.withDisk(in: folder)
-        _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore], originalCaching: .disk))
+        _ = try await loader.data(
+            for: ImageRequest(source: .init(url: url), caching: .init(originals: .disk), options: [.waitForStore])
+        )
         // A miss would be an error, because the network is not available here.
-        let request = ImageRequest(url: url, originalCaching: .disk, cachePolicy: .cacheOnly)
+        let request = ImageRequest(source: .init(url: url), caching: .init(originals: .disk, policy: .cacheOnly))
         try Check.equal("the image's source", "\(try await loader.response(for: request).source)", "disk")
         return (loader, request)
     }

@@ -17,11 +17,9 @@ enum TintypeIdleLanes {
             try await Fetching.measure(count: count, width: loadCount) { number in
                 // Loads of one key would be one.
                 let request = ImageRequest(
-                    url: URL(fileURLWithPath: path),
-                    cacheKey: "\(number)",
-                    thumbnail: thumbnail,
-                    originalCaching: .none,
-                    variantCaching: .none
+                    source: .init(url: URL(fileURLWithPath: path), cacheKey: "\(number)"),
+                    rendering: .init(thumbnail: thumbnail),
+                    caching: .init(originals: .none, variants: .none)
                 )
                 let image = try await loader.image(for: request)
                 try Check.size(image.width, image.height, is: job.result)

@@ -25,7 +25,7 @@ enum TintypeLargeImage {
         let job = ["large-scale-down", URL(fileURLWithPath: path).absoluteString]
         return try ChildJob.ours(job, note: "a file: URL, scaleDownLimit 60 MiB, not encoded") { answer in
             let bytes = answer.width * answer.height * 4
-            let limit = ImageRequest.defaultScaleDownLimit
+            let limit = ImageRequest.Rendering.defaultScaleDownLimit
             guard bytes <= limit, bytes > limit / 100 * 99 else {
                 throw Unavailable("the image is \(answer.width)x\(answer.height)")
             }
@@ -54,7 +54,7 @@ enum TintypeLargeImage {
 
     /// Performs the child's job: loads the image at `address`, scaled down to the usual limit.
     static func scaleDown(_ address: String) async throws {
-        try await self.measure(address, scaleDownLimit: ImageRequest.defaultScaleDownLimit) { _, _ in }
+        try await self.measure(address, scaleDownLimit: ImageRequest.Rendering.defaultScaleDownLimit) { _, _ in }
     }
 
     private static func measure(
@@ -70,9 +70,8 @@ enum TintypeLargeImage {
         configuration.disk = DiskCache.Configuration(directory: folder)
         let loader = LoaderActor(configuration: configuration)
         let request = ImageRequest(
-            url: url,
-            thumbnail: thumbnail,
-            scaleDownLimit: scaleDownLimit,
+            source: .init(url: url),
+            rendering: .init(thumbnail: thumbnail, scaleDownLimit: scaleDownLimit),
             options: [.waitForStore]
         )
         try await ChildJob.measure {

@@ -29,10 +29,9 @@ enum TintypeSharedSizes {
                             throw Unavailable("bad address \(target.address)")
                         }
                         let request = ImageRequest(
-                            url: url,
-                            thumbnail: .fit(width: side, height: side),
-                            originalCaching: .none,
-                            variantCaching: .none
+                            source: .init(url: url),
+                            rendering: .init(thumbnail: .fit(width: side, height: side)),
+                            caching: .init(originals: .none, variants: .none)
                         )
                         group.addTask {
                             let image = try await loader.image(for: request)

@@ -30,7 +30,11 @@ enum TintypeThumbnails {
     private static func thumbnail(_ job: Thumbnails.Job, _ path: String, _ loader: LoaderActor) async throws -> Image {
         let box = Resize.fit(width: job.side, height: job.side)
         let url = URL(fileURLWithPath: path)
-        let request = ImageRequest(url: url, thumbnail: box, originalCaching: .none, variantCaching: .none)
+        let request = ImageRequest(
+            source: .init(url: url),
+            rendering: .init(thumbnail: box),
+            caching: .init(originals: .none, variants: .none)
+        )
         return try await loader.image(for: request)
     }
 

@@ -6,7 +6,7 @@ extension LoaderActor {
     ///
     /// The loader encodes it once for all callers and stores the result in memory and on disk, where later calls find
     /// it without decoding. An animation gives its first frame. The request decides whether the loader stores the
-    /// decoded image as well (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``); a server that only
+    /// decoded image as well (``ImageRequest/caching``); a server that only
     /// sends encoded images does not need it. The configuration of the memory tier has a limit of its own for encoded
     /// images.
     ///

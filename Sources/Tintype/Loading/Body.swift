@@ -40,7 +40,7 @@ struct Body: Sendable {
         by decoding: DecodePipeline,
         _ record: LoadRecord? = nil
     ) async throws -> DecodePipeline.MadeImage {
-        try await self.working { try await decoding.image(from: self.data, for: request.rendering, record) }
+        try await self.working { try await decoding.image(from: self.data, for: request.renderingRequest, record) }
     }
 
     /// Counts the bytes as bytes at work: a decode never waits for the byte budget, so they are certain to be released.
@@ -68,7 +68,7 @@ extension Body: FlightOutput {
         guard !self.data.isEmpty else { return [:] }
         let body = self.metadata.bodyDigest
         let requests = wishes.filter { wish in body.map { !wish.value.bodies.contains($0) } ?? true }
-            .mapValues(\.request.rendering)
+            .mapValues(\.request.renderingRequest)
         return DecodeSharing.parts(of: self.data, for: requests).mapValues { part in
             var copy = self
             copy.sharing = part

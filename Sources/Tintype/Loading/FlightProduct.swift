@@ -24,8 +24,8 @@ extension FlightTable {
         let origin: CacheKey
         /// The tiers that may answer: for the bytes, and for the image.
         var queries: [CacheTiers] = []
-        /// The other fields of requests that must be equal for their loads to share a flight.
-        var terms: ImageRequest.BoxedDetails?
+        /// The other rules of requests that must be equal for their loads to share a flight.
+        var terms: ImageRequest.FlightTerms?
         var policy = CachePolicy.neverRevalidate
         var usesHTTPKeys = false
         var mayServeStale = true
@@ -55,7 +55,7 @@ extension FlightTable.Product {
             source: request.sourceKey,
             origin: rules.resourceKey(of: request),
             queries: isImage ? [plan.bytes.query, plan.image.query] : [plan.bytes.query],
-            terms: request.terms(ofImage: isImage),
+            terms: ImageRequest.FlightTerms(request, ofImage: isImage),
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale

@@ -115,7 +115,7 @@ struct FreshnessRules: Sendable {
     func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
-        let sendsCookies = request.cookies.map { $0 != .disabled } ?? self.sendsCookies
+        let sendsCookies = request.source.cookies.map { $0 != .disabled } ?? self.sendsCookies
         if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
             freshness.flags.insert(.variesOnEverything)
         }

@@ -117,7 +117,7 @@ struct ImageLoad: Sendable {
     ///
     /// If a request's own coder fails, other coders may still read them.
     private func isAboutContent(_ error: CodingError) -> Bool {
-        error.isAboutContent && self.request.coder == nil
+        error.isAboutContent && self.request.rendering.coder == nil
     }
 
     // MARK: Candidates
@@ -258,7 +258,7 @@ struct ImageLoad: Sendable {
             return try await self.bytes(held: held, imagesOf: bodies, previews: nil)
         }
         let mailbox = ByteMailbox()
-        let (decoding, request, flight) = (self.services.decoding, self.request.rendering, self.flight)
+        let (decoding, request, flight) = (self.services.decoding, self.request.renderingRequest, self.flight)
         let previews = decoding.previews.run("previews") {
             await decoding.showPreviews(of: mailbox, for: request) {
                 await self.keepPreview($0)

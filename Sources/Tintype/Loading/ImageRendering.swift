@@ -21,7 +21,7 @@ struct ImageRendering: Sendable {
         return try await bytes.working {
             guard let planned = try await record.timing(\.lane, { try await part.plan(by: decoding) }) else {
                 // The load went another way, which led nowhere: an entry on disk was damaged or removed.
-                return try await decoding.image(from: bytes.data, for: request.rendering, record)
+                return try await decoding.image(from: bytes.data, for: request.renderingRequest, record)
             }
             let plan = planned.plan
             guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
@@ -87,15 +87,16 @@ extension DecodePipeline.SharedStep: FlightOutput {}
 
 extension ImageRequest {
     /// The part of the request for the renderer.
-    var rendering: RenderingRequest {
-        RenderingRequest(
-            thumbnail: self.thumbnail,
-            transforms: self.transforms,
-            scaleDownLimit: self.scaleDownLimit,
+    var renderingRequest: RenderingRequest {
+        let rendering = self.rendering
+        return RenderingRequest(
+            thumbnail: rendering.thumbnail,
+            transforms: rendering.transforms,
+            scaleDownLimit: rendering.scaleDownLimit,
             scale: self.imageScale,
-            coder: self.coder?.value,
-            coderName: self.coder?.name,
-            limits: self.decodingLimits,
+            coder: rendering.coder?.value,
+            coderName: rendering.coder?.name,
+            limits: self.transport.decodingLimits,
             allowsTruncated: self.options.contains(.allowTruncated),
             keepsColorProfile: self.options.contains(.keepColorProfile),
             firstFrameOnly: self.options.contains(.firstFrameOnly)

@@ -45,7 +45,7 @@ final class LoadHooks: Sendable {
                 throw Self.refusal(error, of: request)
             }
         }
-        if request.credentials == nil, let credentials { request.credentials = credentials }
+        if request.source.credentials == nil, let credentials { request.source.credentials = credentials }
         if request.cacheKey == nil, let key = self.keyFilter?(request) { request.cacheKey = key }
         return request
     }
@@ -77,15 +77,15 @@ final class LoadHooks: Sendable {
 
     /// Returns the bytes of `body` to store on disk; `nil` for none.
     func serialized(_ body: Data, of request: ImageRequest) async throws -> Data? {
-        guard let serialize = request.originalSerializer?.value ?? self.originalSerializer else { return body }
+        guard let serialize = request.caching.originalSerializer?.value ?? self.originalSerializer else { return body }
         return try await serialize(body, request)
     }
 
     /// Returns the hooks for a download; `nil` without any.
     func downloadHooks(of request: ImageRequest) -> DownloadHooks? {
-        let modifyRequest = request.requestModifier?.value ?? self.requestModifier
-        let modifyResponse = request.responseModifier?.value ?? self.responseModifier
-        let decrypt = request.decryptor?.value ?? self.decryptor
+        let modifyRequest = request.source.requestModifier?.value ?? self.requestModifier
+        let modifyResponse = request.source.responseModifier?.value ?? self.responseModifier
+        let decrypt = request.source.decryptor?.value ?? self.decryptor
         guard modifyRequest != nil || modifyResponse != nil || decrypt != nil else { return nil }
         var hooks = DownloadHooks()
         if let modifyRequest { hooks.modifyRequest = { try await modifyRequest($0, request) } }

@@ -31,16 +31,18 @@ extension LoaderActor {
         options: LoadOptions = []
     ) async throws -> Image {
         let request = ImageRequest(
-            url: Self.noURL,
-            thumbnail: thumbnail,
-            transforms: transforms,
-            scaleDownLimit: scaleDownLimit,
-            coder: coder,
+            source: ImageRequest.Source(url: Self.noURL),
+            rendering: ImageRequest.Rendering(
+                thumbnail: thumbnail,
+                transforms: transforms,
+                scaleDownLimit: scaleDownLimit,
+                coder: coder
+            ),
             options: options
         )
         try request.check(fetchesAnyScheme: false)
         do {
-            return try await self.services.decoding.image(from: data, for: request.rendering).image
+            return try await self.services.decoding.image(from: data, for: request.renderingRequest).image
         } catch {
             throw LoadError.wrapping(error)
         }

@@ -13,7 +13,7 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         let data = try await self.dataResponse(forAdmitted: request).data
         do {
-            return try await self.services.decoding.header(of: data, for: request.rendering)
+            return try await self.services.decoding.header(of: data, for: request.renderingRequest)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -30,7 +30,7 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         let data = try await self.dataResponse(forAdmitted: request).data
         do {
-            return try await self.services.decoding.metadata(of: data, for: request.rendering)
+            return try await self.services.decoding.metadata(of: data, for: request.renderingRequest)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -58,7 +58,7 @@ extension LoaderActor {
         return try await self.services.decoding.frames(
             of: data,
             named: name,
-            for: request.rendering,
+            for: request.renderingRequest,
             pool: self.framePool
         )
     }

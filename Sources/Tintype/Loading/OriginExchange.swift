@@ -25,8 +25,8 @@ struct OriginRules: Sendable {
 
     /// Returns the most bytes that the body of a request may have.
     func maximumBodySize(of request: ImageRequest) -> Int {
-        let limits = request.decodingLimits ?? self.limits
-        return min(limits.maximumEncodedBytes, request.bodyLimit ?? self.maximumBodySize)
+        let limits = request.transport.decodingLimits ?? self.limits
+        return min(limits.maximumEncodedBytes, request.transport.bodyLimit ?? self.maximumBodySize)
     }
 }
 
@@ -87,7 +87,7 @@ struct OriginExchange: Sendable {
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
-        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.value ?? services.origins.fetcher)
+        let fetch = Fetch(request: request, fetcher: self.request.source.fetcher?.value ?? services.origins.fetcher)
         let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
         let response: DownloadResponse
         self.tell(.downloadStarted)

@@ -69,7 +69,7 @@ struct VariantPipeline: Sendable {
         // The look-up did not count as a use, but this does.
         _ = self.cache.memory.image(for: request.decodedOriginalKey, countsMiss: false)
         return ImageResponse(
-            image: try await self.decoding.image(of: original.image, for: request.rendering, record)
+            image: try await self.decoding.image(of: original.image, for: request.renderingRequest, record)
                 .replacingScale(request.imageScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()
@@ -112,7 +112,7 @@ struct VariantPipeline: Sendable {
     }
 
     private func encoded(_ image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Data? {
-        if let encode = request.variantEncoder?.value ?? self.encoder {
+        if let encode = request.caching.variantEncoder?.value ?? self.encoder {
             return try await record.timing(\.encode) { try await encode(image, request) }
         }
         let options = EncodeOptions(quality: 90)

@@ -25,15 +25,8 @@ struct CachingPlan: Sendable, Hashable {
     /// Decides which setting applies.
     ///
     /// No other place does.
-    init(
-        policy requested: CachePolicy?,
-        originals: CacheUse,
-        variants: CacheUse,
-        options: LoadOptions,
-        subject: Subject,
-        loaderPolicy: CachePolicy
-    ) {
-        let policy = requested ?? loaderPolicy
+    init(_ caching: ImageRequest.Caching, _ options: LoadOptions, _ subject: Subject, loaderPolicy: CachePolicy) {
+        let policy = caching.policy ?? loaderPolicy
         let (isLocal, isInline) = (subject.contains(.local), subject.contains(.inline))
         // A reload, or a load of the cache alone, names no rules: it shares the entries of the loader's other loads.
         let rules = policy == .reload || policy == .cacheOnly ? loaderPolicy : policy
@@ -41,8 +34,8 @@ struct CachingPlan: Sendable, Hashable {
         self.obeysHTTP = rules.revalidates && !isInline && policy != .cacheOnly
         self.policy = isInline && policy.revalidates ? .neverRevalidate : policy
 
-        var bytes = originals.subtracting(isLocal ? .all : .memory)
-        var image = subject.contains(.variant) ? variants : originals.subtracting(.disk)
+        var bytes = caching.originals.subtracting(isLocal ? .all : .memory)
+        var image = subject.contains(.variant) ? caching.variants : caching.originals.subtracting(.disk)
         // Encoding a variant may drop its profile.
         if options.contains(.keepColorProfile) { image = image.subtracting(.disk) }
         if policy == .reload {
@@ -52,7 +45,7 @@ struct CachingPlan: Sendable, Hashable {
         self.bytes = bytes
         self.image = image
         self.readsDecodedOriginal =
-            subject.contains(.derived) && originals.query.contains(.memory) && policy != .reload
+            subject.contains(.derived) && caching.originals.query.contains(.memory) && policy != .reload
     }
 
     /// Whether the memory may answer without a check of the entry's metadata.
@@ -85,22 +78,33 @@ extension CachingPlan {
         static let ofTrustingLoaders = UncheckedMemory(rawValue: 1)
         /// All loaders, because of the request's own policy.
         static let ofAllLoaders = UncheckedMemory(rawValue: 2)
+    }
+}
 
-        /// Compares the plans under a loader that never revalidates and under one that reloads, the strictest.
-        init(plan: (_ loaderPolicy: CachePolicy) -> CachingPlan) {
-            var loaders: UncheckedMemory = []
-            if plan(.neverRevalidate).answersUnchecked { loaders.insert(.ofTrustingLoaders) }
-            if plan(.reload).answersUnchecked { loaders.insert(.ofAllLoaders) }
-            self = loaders
-        }
+extension CachingPlan.Subject {
+    init(_ scheme: URLScheme, _ rendering: ImageRequest.Rendering, _ options: LoadOptions) {
+        self =
+            switch scheme {
+            case .data: [.local, .inline]
+            case .file: .local
+            case .http, .other, .none: []
+            }
+        if rendering.thumbnail != nil || !rendering.transforms.isEmpty { self.formUnion([.variant, .derived]) }
+        let isDecodedOtherwise = rendering.coder != nil || !options.isDisjoint(with: .decoding)
+        if rendering.scaleDownLimit != nil || isDecodedOtherwise { self.insert(.variant) }
+    }
+}
 
-        /// Creates the set that a loader of this policy accepts.
-        init(acceptedUnder policy: CachePolicy) {
-            self = policy.servesAnyAge ? [.ofAllLoaders, .ofTrustingLoaders] : .ofAllLoaders
-        }
+extension CachingPlan.UncheckedMemory {
+    /// Compares the plans under a loader that never revalidates and under one that reloads, the strictest.
+    init(plan: (_ loaderPolicy: CachePolicy) -> CachingPlan) {
+        self = []
+        if plan(.neverRevalidate).answersUnchecked { self.insert(.ofTrustingLoaders) }
+        if plan(.reload).answersUnchecked { self.insert(.ofAllLoaders) }
+    }
 
-        init(rawValue: UInt8) {
-            self.rawValue = rawValue
-        }
+    /// Creates the set that a loader of this policy accepts.
+    init(acceptedUnder policy: CachePolicy) {
+        self = policy.servesAnyAge ? [.ofAllLoaders, .ofTrustingLoaders] : .ofAllLoaders
     }
 }

@@ -4,30 +4,9 @@ import TintypeTransforms
 
 // The loader refuses requests that make no sense before any work.
 
-extension ImageRequest.Fields {
-    /// Throws if the request makes no sense.
-    ///
-    /// - Parameters:
-    ///   - scheme: The scheme of the URL.
-    ///   - fetchesAnyScheme: Whether there is a fetcher that may know other schemes than the downloader.
-    /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
+extension ImageRequest.Source {
+    /// Throws `LoadError` if the URL or the cache key makes no sense.
     func check(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {
-        try self.checkURL(scheme, fetchesAnyScheme: fetchesAnyScheme)
-        if let thumbnail { try Self.check(thumbnail) }
-        if let limit = self.scaleDownLimit { try Self.require(limit > 0, "scaleDownLimit", limit) }
-        if let cacheKey { try Self.require(!cacheKey.isEmpty, "cacheKey", "empty") }
-        try self.details?.check()
-    }
-
-    private static func check(_ thumbnail: Resize) throws(LoadError) {
-        do {
-            try thumbnail.check()
-        } catch {
-            throw LoadError(code: .invalidSize, message: "The thumbnail makes no sense. \(error.message)")
-        }
-    }
-
-    private func checkURL(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {
         switch scheme {
         case .file, .data: break
         case .http: try self.checkHost()
@@ -42,6 +21,7 @@ extension ImageRequest.Fields {
                 message: "URLs with the scheme \(name) can't be loaded; use http, https, file or data."
             )
         }
+        try require(self.cacheKey != "", "cache key is empty")
     }
 
     /// Refuses a URL of HTTP whose host is missing: no fetcher can find its origin.
@@ -57,35 +37,51 @@ extension ImageRequest.Fields {
     private static func invalidURL(_ what: String) -> LoadError {
         LoadError(code: .invalidURL, message: "\(what); give an absolute one, such as https://example.com/image.jpg.")
     }
+}
 
-    fileprivate static func require(_ isSound: Bool, _ field: String, _ value: Any) throws(LoadError) {
-        guard !isSound else { return }
-        throw LoadError(
-            code: .invalidRequest,
-            message: "The request's \(field) makes no sense: it is \(value). Change it, or leave it to the loader."
-        )
+extension ImageRequest.Rendering {
+    /// Throws `LoadError` if a size makes no sense.
+    func check() throws(LoadError) {
+        do {
+            try self.thumbnail?.check()
+        } catch {
+            throw LoadError(code: .invalidSize, message: "The thumbnail makes no sense. \(error.message)")
+        }
+        if let limit = self.scaleDownLimit { try require(limit > 0, "scale-down limit is \(limit)") }
+        if let scale { try require(scale.isFinite && scale > 0, "scale is \(scale)") }
     }
 }
 
-extension ImageRequest.Details {
-    fileprivate func check() throws(LoadError) {
-        func require(_ isSound: Bool, _ field: String, _ value: Any) throws(LoadError) {
-            try ImageRequest.Fields.require(isSound, field, value)
-        }
-        if let scale { try require(scale.isFinite && scale > 0, "scale", scale) }
-        if let lifetime { try require(lifetime > .zero, "lifetime", lifetime) }
-        if let bodyLimit { try require(bodyLimit > 0, "bodyLimit", bodyLimit) }
-        if let idle = self.timeouts.idle { try require(idle > .zero, "timeouts.idle", idle) }
-        if let total = self.timeouts.total { try require(total > .zero, "timeouts.total", total) }
-        if let attempts = self.retryPolicy?.maximumAttempts {
-            try require(attempts > 0, "retryPolicy.maximumAttempts", attempts)
-        }
-        if let limits = self.decodingLimits { try require(limits.areSound, "decodingLimits", limits) }
+extension ImageRequest.Caching {
+    /// Throws `LoadError` if the lifetime makes no sense.
+    func check() throws(LoadError) {
+        if let lifetime { try require(lifetime > .zero, "lifetime is \(lifetime)") }
     }
+}
+
+extension ImageRequest.Transport {
+    /// Throws `LoadError` if a limit makes no sense.
+    func check() throws(LoadError) {
+        if let idle = self.timeouts.idle { try require(idle > .zero, "idle timeout is \(idle)") }
+        if let total = self.timeouts.total { try require(total > .zero, "total timeout is \(total)") }
+        if let attempts = self.retryPolicy?.maximumAttempts {
+            try require(attempts > 0, "number of attempts is \(attempts)")
+        }
+        if let bodyLimit { try require(bodyLimit > 0, "body limit is \(bodyLimit)") }
+        if let limits = self.decodingLimits { try require(limits.areSound, "decoding limits are negative: \(limits)") }
+    }
+}
+
+private func require(_ isSound: Bool, _ fault: @autoclosure () -> String) throws(LoadError) {
+    guard !isSound else { return }
+    throw LoadError(
+        code: .invalidRequest,
+        message: "The request makes no sense: its \(fault()). Change it, or leave it to the loader."
+    )
 }
 
 extension DecodingLimits {
-    /// Whether anything at all may be decoded.
+    /// Whether no limit is negative.
     fileprivate var areSound: Bool {
         let limits = [
             self.maximumPixels, self.maximumSide, self.maximumEncodedBytes, self.maximumWork, self.maximumFrames,

@@ -8,26 +8,25 @@ import TintypeHTTP
 extension ImageRequest {
     /// Returns the download of the request's bytes.
     ///
-    /// Fields that are `nil` take their values from the downloader's
-    /// configuration.
+    /// Properties that are `nil` take their values from the downloader's configuration.
     func download(headers: HeaderFields, maximumBodySize: Int) -> DownloadRequest {
         var download = DownloadRequest(
             url: self.url,
             headers: headers,
-            timeout: self.timeouts.idle,
+            timeout: self.transport.timeouts.idle,
             maximumBodySize: maximumBodySize,
-            credentials: self.credentials,
+            credentials: self.source.credentials,
             allowsInvalidCertificates: self.options.contains(.allowInvalidCertificates)
         )
-        download.totalTimeout = self.timeouts.total
-        download.cookies = self.cookies
-        download.networkPolicy = self.networkPolicy
-        download.retryPolicy = self.retryPolicy
+        download.totalTimeout = self.transport.timeouts.total
+        download.cookies = self.source.cookies
+        download.networkPolicy = self.transport.networkPolicy
+        download.retryPolicy = self.transport.retryPolicy
         return download
     }
 
     /// The text for HTTP's rules instead of the field `Authorization`; never sent.
-    var authorization: String? { self.headers["Authorization"] ?? self.credentials?.identity }
+    var authorization: String? { self.headers["Authorization"] ?? self.source.credentials?.identity }
 
     /// The fields of the request for HTTP's rules.
     var judgedHeaders: HeaderFields {
@@ -35,16 +34,16 @@ extension ImageRequest {
         return self.headers + [HeaderField(name: "Authorization", value: authorization)]
     }
 
-    /// Metadata with what the request wants noted of it: when it ends, at the earliest end that is known, and what else is
-    /// to be kept.
+    /// Returns metadata with the lifetime and the extra values of the request; the earlier end counts.
     func noting(_ metadata: EntryMetadata, at now: Date) -> EntryMetadata {
-        guard self.lifetime != nil || !self.extra.isEmpty else { return metadata }
+        let caching = self.caching
+        guard caching.lifetime != nil || !caching.extra.isEmpty else { return metadata }
         var metadata = metadata
-        if let lifetime {
+        if let lifetime = caching.lifetime {
             let end = now.addingTimeInterval(lifetime / .seconds(1))
             metadata.expiry = metadata.expiry.map { min($0, end) } ?? end
         }
-        metadata.extra.merge(self.extra) { _, new in new }
+        metadata.extra.merge(caching.extra) { _, new in new }
         return metadata
     }
 }

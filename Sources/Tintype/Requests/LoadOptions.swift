@@ -52,8 +52,8 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// A shutdown of the loader and ``LoaderActor/cancelAll()`` cancel it.
     public static let finishDownload = LoadOptions(rawValue: 1 << 10)
 
-    /// The options that change pixels, and are a part of the image's key.
+    /// The options that change pixels, and separate images in the cache.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
-    /// The options that are a part of any key.
+    /// The options that separate entries in the cache.
     static let identifying = Self.decoding.union(.allowInvalidCertificates)
 }

@@ -9,10 +9,10 @@ import TintypeImage
 /// images need different names.
 ///
 /// ```swift
-/// request.coder = Named("sepia", SepiaCoder())
-/// request.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
+/// request.rendering.coder = Named("sepia", SepiaCoder())
+/// request.source.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
 /// ```
-public struct Named<Value: Sendable>: Sendable, Hashable {
+public final class Named<Value: Sendable>: Sendable, Hashable {
     /// The name of the value.
     public let name: String
     /// The value.
@@ -34,7 +34,7 @@ public struct Named<Value: Sendable>: Sendable, Hashable {
 extension CoderRegistry {
     /// Returns the formats of the coder of a request and of the registered ones.
     func formats(for request: ImageRequest) -> [ImageFormat] {
-        let added = request.coder?.value.decodableFormats.filter { !$0.isKnown } ?? []
+        let added = request.rendering.coder?.value.decodableFormats.filter { !$0.isKnown } ?? []
         return added.sorted { $0.name < $1.name } + self.ownFormats
     }
 }

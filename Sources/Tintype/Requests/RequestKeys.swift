@@ -20,31 +20,27 @@ enum RequestKeys {
         CacheKey(url.absoluteString)
     }
 
-    static func source(_ request: ImageRequest.Fields, headers: HeaderFields) -> CacheKey {
-        let address = CanonicalURL(request.url)
-        var text = request.cacheKey.map { self.standIn($0) } ?? address.text
+    /// Returns the key of the bytes from a source that is requested with `headers`.
+    static func source(_ source: ImageRequest.Source, _ options: LoadOptions, headers: HeaderFields) -> CacheKey {
+        let address = CanonicalURL(source.url)
+        var text = source.cacheKey.map { self.standIn($0) } ?? address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
         // Bytes over an unverified connection must not answer a request for the origin's own bytes.
-        if request.options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
-        if let fetcher = request.fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
-        if let details = request.details { self.append(details, to: &text) }
-        for field in headers {
-            text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
-        }
-        return CacheKey(text)
-    }
-
-    /// Returns the line for the fields that tell bytes from one URL apart.
-    private static func append(_ details: ImageRequest.Details, to text: inout String) {
-        if let credentials = details.credentials { text += "\n|credentials(\(self.digest(credentials.identity)))" }
-        switch details.cookies {
+        if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
+        if let fetcher = source.fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
+        if let credentials = source.credentials { text += "\n|credentials(\(self.digest(credentials.identity)))" }
+        switch source.cookies {
         case nil: break
         case .disabled: text += "\n|cookies()"
         case .jar(let jar): text += "\n|cookies(\(self.digest(jar.name)))"
         }
-        if let function = details.requestModifier { text += "\n|request(\(self.digest(function.name)))" }
-        if let function = details.responseModifier { text += "\n|response(\(self.digest(function.name)))" }
-        if let function = details.decryptor { text += "\n|decryptor(\(self.digest(function.name)))" }
+        if let function = source.requestModifier { text += "\n|request(\(self.digest(function.name)))" }
+        if let function = source.responseModifier { text += "\n|response(\(self.digest(function.name)))" }
+        if let function = source.decryptor { text += "\n|decryptor(\(self.digest(function.name)))" }
+        for field in headers {
+            text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
+        }
+        return CacheKey(text)
     }
 
     /// Returns a cache key of the user as a line that no URL has, without line breaks.
@@ -57,14 +53,14 @@ enum RequestKeys {
     ///
     /// The response's `Vary` tells the values of the other fields apart: preferences, and the fields in
     /// `neutral` (in lower case). Several fields of a name are one list (RFC 9110, 5.3).
-    static func resource(_ request: ImageRequest.Fields, neutral: Set<String>) -> CacheKey {
+    static func resource(_ source: ImageRequest.Source, _ options: LoadOptions, neutral: Set<String>) -> CacheKey {
         var selecting = HeaderFields()
-        for field in request.headers {
+        for field in source.headers {
             let name = field.name.lowercased()
             guard !WishFields.contains(name), !neutral.contains(name) else { continue }
             selecting.set(selecting[name].map { "\($0), \(field.value)" } ?? field.value, for: name)
         }
-        return self.source(request, headers: selecting)
+        return self.source(source, options, headers: selecting)
     }
 
     /// Returns the key of the list of fields that select a representation of `resource`.
@@ -77,20 +73,31 @@ enum RequestKeys {
         resource.derived("vary(\(digest))")
     }
 
-    static func image(source: CacheKey, _ request: ImageRequest.Fields) -> CacheKey {
+    /// Returns the key of the image that a rendering makes of the bytes from `source`, whose key is `sourceKey`.
+    static func image(
+        of source: ImageRequest.Source,
+        _ sourceKey: CacheKey,
+        _ rendering: ImageRequest.Rendering,
+        _ options: LoadOptions
+    ) -> CacheKey {
         var making = ""
-        let decoding = request.options.intersection(.decoding)
-        if decoding.contains(.allowTruncated) { making += "|truncated" }
-        if decoding.contains(.keepColorProfile) { making += "|profile" }
-        if let coder = request.coder { making += "|coder(\(self.digest(coder.name)))" }
+        if options.contains(.allowTruncated) { making += "|truncated" }
+        if options.contains(.keepColorProfile) { making += "|profile" }
+        if let coder = rendering.coder { making += "|coder(\(self.digest(coder.name)))" }
         // The limit does not change the size of a thumbnail.
-        if request.thumbnail == nil, let limit = request.scaleDownLimit { making += "|limit(\(limit))" }
-        if let thumbnail = request.thumbnail { making += "|\(thumbnail.key)" }
-        if let transforms = request.details?.transforms, !transforms.isEmpty {
-            making += "|\(self.line(transforms.key))"
-        }
-        if let scale = request.ownScale { making += "|scale(\(scale))" }
-        return making.isEmpty ? source : source.derived(making)
+        if rendering.thumbnail == nil, let limit = rendering.scaleDownLimit { making += "|limit(\(limit))" }
+        if let thumbnail = rendering.thumbnail { making += "|\(thumbnail.key)" }
+        if !rendering.transforms.isEmpty { making += "|\(self.line(rendering.transforms.key))" }
+        if let scale = self.ownScale(of: source, rendering) { making += "|scale(\(scale))" }
+        return making.isEmpty ? sourceKey : sourceKey.derived(making)
+    }
+
+    /// Returns the scale, if it differs from the one in the name of the URL; a cache key has no name with a scale.
+    private static func ownScale(of source: ImageRequest.Source, _ rendering: ImageRequest.Rendering) -> Double? {
+        guard rendering.scale != nil || source.cacheKey != nil else { return nil }
+        let named = ScaleName.scale(in: source.url)
+        let scale = rendering.scale ?? named
+        return scale == (source.cacheKey == nil ? named : 1) ? nil : scale
     }
 
     /// Returns the key of previews, which no load of the image itself finds.
@@ -100,15 +107,14 @@ enum RequestKeys {
 
     /// Returns the key of the frames of a body for `request`.
     static func frames(of request: ImageRequest, body: UInt64) -> String {
-        let limits = request.decodingLimits.map { "\($0)" } ?? ""
+        let limits = request.transport.decodingLimits.map { "\($0)" } ?? ""
         let isStill = request.options.contains(.firstFrameOnly)
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
     /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
     ///
-    /// No cache
-    /// has an entry for it.
+    /// No cache has an entry for it.
     static func step(
         _ step: PixelLayout,
         of request: ImageRequest,
@@ -116,7 +122,7 @@ enum RequestKeys {
         part: String = ""
     ) -> CacheKey {
         let size = "\(step.width)x\(step.height), \(step.format)"
-        let name = "\(id), \(size), \(request.rendering.decodingName)"
+        let name = "\(id), \(size), \(request.renderingRequest.decodingName)"
         let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
         return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }

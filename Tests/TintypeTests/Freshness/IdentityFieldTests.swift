@@ -75,11 +75,10 @@ import TintypeTestTraits
         // Nor is a variant that was made of it.
         let thumbnail = { (user: String) in
             ImageRequest(
-                url: self.origin.url("/a"),
-                headers: ["X-User": user],
-                thumbnail: .fit(width: 2, height: 2),
-                options: [.waitForStore],
-                variantCaching: CacheUse()
+                source: .init(url: self.origin.url("/a"), headers: ["X-User": user]),
+                rendering: .init(thumbnail: .fit(width: 2, height: 2)),
+                caching: .init(variants: CacheUse()),
+                options: [.waitForStore]
             )
         }
         _ = try await self.makeLoader().image(for: thumbnail("alice"))

@@ -105,13 +105,13 @@ import TintypeTestTraits
         )
         let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheActor(tiers: [tier]) }
         let kept = ImageRequest(
-            url: origin.url,
-            thumbnail: .stretch(width: 4, height: 3),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: origin.url),
+            rendering: .init(thumbnail: .stretch(width: 4, height: 3)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         var notKept = kept
-        notKept.variantCaching = CacheUse(query: .all, store: .none)
+        notKept.caching.variants = CacheUse(query: .all, store: .none)
         let notKeptRequest = notKept
         let first = Task { try await loader.response(for: kept) }
         let second = Task { try await loader.response(for: notKeptRequest) }
@@ -236,7 +236,7 @@ import TintypeTestTraits
         _ = try await loader.data(for: request)
         request.cachePolicy = .reload
         if reason != .tooLarge { request.options = [] }
-        if reason == .notWanted { request.originalCaching = CacheUse(query: .all, store: .memory) }
+        if reason == .notWanted { request.caching.originals = CacheUse(query: .all, store: .memory) }
         let reloaded = try await loader.dataResponse(for: request)
         #expect((reloaded.storeError != nil) == (reason == .tooLarge))
         await loader.waitForPendingStores()
@@ -339,7 +339,7 @@ import TintypeTestTraits
             var request = ImageRequest(url: origin.url, cachePolicy: requestPolicy)
             if kind == 1 { request.thumbnail = .stretch(width: 4, height: 3) }
             if kind == 2 { request.thumbnail = .stretch(width: 3, height: 3) }
-            if kind == 1 { request.variantCaching = CacheUse() }
+            if kind == 1 { request.caching.variants = CacheUse() }
             if Int.random(in: 0..<5, using: &random) == 0 { request.options.insert(.waitForStore) }
             if Int.random(in: 0..<5, using: &random) == 0 { request.options.insert(.keepData) }
             let yields = Int.random(in: 0..<40, using: &random)

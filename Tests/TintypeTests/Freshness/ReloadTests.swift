@@ -63,10 +63,9 @@ import TintypeTestTraits
                 let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
                 var loader = fixture.makeLoader { $0.cachePolicy = policy }
                 let request = ImageRequest(
-                    url: origin.url,
-                    headers: fields,
-                    options: .waitForStore,
-                    variantCaching: .all
+                    source: .init(url: origin.url, headers: fields),
+                    caching: .init(variants: .all),
+                    options: .waitForStore
                 )
                 for policy in Self.policies {
                     for form in Form.allCases {
@@ -79,8 +78,8 @@ import TintypeTestTraits
                 origin.revise()
                 var reload = request
                 reload.cachePolicy = .reload
-                reload.originalCaching = CacheUse(query: .all, store: tiers)
-                reload.variantCaching = CacheUse(query: .all, store: variants)
+                reload.caching.originals = CacheUse(query: .all, store: tiers)
+                reload.caching.variants = CacheUse(query: .all, store: variants)
                 let body = try await self.digest(isThumbnail ? .thumbnail : .image, of: reload, from: loader)
                 #expect(body == BodyDigest.value(of: Data(try makePNG(width: 11))))
                 try await self.expectNothingOlder(than: body, of: request, in: loader, note)
@@ -108,7 +107,7 @@ import TintypeTestTraits
         origin.setHeaders(["Cache-Control": "no-store"])
         var reload = request
         reload.cachePolicy = .reload
-        reload.originalCaching = .memory
+        reload.caching.originals = .memory
         let body = try await self.digest(isEncoded ? .encoded : .data, of: reload, from: loader)
         try await self.expectNothingOlder(than: body, of: request, in: loader, "no-store")
     }
@@ -186,9 +185,9 @@ import TintypeTestTraits
         self.scripted.script("/a", .body(try makePNG(width: 11)))
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
         let thumbnail = ImageRequest(
-            url: self.scripted.url("/a"),
-            thumbnail: .stretch(width: 6, height: 4),
-            variantCaching: .all
+            source: .init(url: self.scripted.url("/a")),
+            rendering: .init(thumbnail: .stretch(width: 6, height: 4)),
+            caching: .init(variants: .all)
         )
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[Bool]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
@@ -198,7 +197,7 @@ import TintypeTestTraits
             guard key == thumbnail.key, let loader = loaderBox.value else { return }
             var reload = ImageRequest(url: thumbnail.url, cachePolicy: .reload)
             // The loader forgets a source of which it has stored no image.
-            reload.originalCaching = .none
+            reload.caching.originals = .none
             let image = try? await loader.image(for: reload)
             found.value?.append(image?.width == 11)
         }
@@ -233,11 +232,9 @@ import TintypeTestTraits
         self.scripted.script("/a", sequence: bodies.prefix(3).map { .body($0) })
         let german: HeaderFields = ["Accept-Language": "de"]
         let thumbnail = ImageRequest(
-            url: self.scripted.url("/a"),
-            headers: german,
-            thumbnail: .stretch(width: 6, height: 4),
-            variantCaching: .all,
-            cachePolicy: .neverRevalidate
+            source: .init(url: self.scripted.url("/a"), headers: german),
+            rendering: .init(thumbnail: .stretch(width: 6, height: 4)),
+            caching: .init(variants: .all, policy: .neverRevalidate)
         )
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[UInt64?]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
@@ -248,7 +245,7 @@ import TintypeTestTraits
                 guard key == thumbnail.key, let loader = loaderBox.value, found.value?.isEmpty ?? false else { return }
                 for headers in [german, ["Accept-Language": "en"]] {
                     var reload = ImageRequest(url: thumbnail.url, headers: headers, cachePolicy: .reload)
-                    reload.originalCaching = .none
+                    reload.caching.originals = .none
                     let response = try? await loader.response(for: reload)
                     found.value?.append(response?.metadata.bodyDigest)
                 }
@@ -278,7 +275,7 @@ import TintypeTestTraits
         _ = try await fixture.makeLoader().data(for: request)
         var reload = request
         reload.cachePolicy = .reload
-        reload.originalSerializer = Named("fails") { _, _ in throw TestSupportError("no") }
+        reload.caching.originalSerializer = Named("fails") { _, _ in throw TestSupportError("no") }
         #expect(try await fixture.makeLoader().dataResponse(for: reload).storeError?.code == .cacheFailed)
         let later = try await fixture.makeLoader().dataResponse(for: request)
         #expect(
@@ -293,7 +290,7 @@ import TintypeTestTraits
         let bytes = ImageRequest(url: self.scripted.url("/a"), options: .waitForStore)
         var thumbnail = bytes
         thumbnail.thumbnail = .stretch(width: 6, height: 4)
-        thumbnail.variantCaching = .all
+        thumbnail.caching.variants = .all
         _ = try await fixture.makeLoader().image(for: thumbnail)
         var reload = bytes
         reload.cachePolicy = .reload
@@ -319,7 +316,7 @@ import TintypeTestTraits
         let (isStoring, hasLeft) = (Gate(), Gate())
         var reload = request
         reload.cachePolicy = .reload
-        reload.originalSerializer = Named("slow") { data, _ in
+        reload.caching.originalSerializer = Named("slow") { data, _ in
             await isStoring.open()
             await hasLeft.wait()
             return data
@@ -346,10 +343,10 @@ import TintypeTestTraits
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
         let url = self.scripted.url("/a")
         let thumbnail = ImageRequest(
-            url: url,
-            thumbnail: .stretch(width: 6, height: 4),
-            options: .waitForStore,
-            variantCaching: .all
+            source: .init(url: url),
+            rendering: .init(thumbnail: .stretch(width: 6, height: 4)),
+            caching: .init(variants: .all),
+            options: .waitForStore
         )
         _ = try await fixture.makeLoader().image(for: thumbnail)
         let loader = fixture.makeLoader()

@@ -112,9 +112,9 @@ import TintypeTestTraits
         let loader = self.makeLoader(policy)
         // The height is as before, so the width tells which image a thumbnail was made of.
         let thumbnail = ImageRequest(
-            url: origin.url,
-            thumbnail: .fit(width: 100, height: 3),
-            variantCaching: CacheUse()
+            source: .init(url: origin.url),
+            rendering: .init(thumbnail: .fit(width: 100, height: 3)),
+            caching: .init(variants: CacheUse())
         )
         let old = try await loader.image(for: thumbnail)
         for _ in 0..<10 { origin.revise() }
@@ -128,11 +128,10 @@ import TintypeTestTraits
     func `a variant of bytes that were replaced before a restart is not served`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         var thumbnail = ImageRequest(
-            url: origin.url,
-            thumbnail: .fit(width: 100, height: 3),
-            options: [.waitForStore],
-            variantCaching: CacheUse(),
-            cachePolicy: policy == .cacheOnly ? .neverRevalidate : policy
+            source: .init(url: origin.url),
+            rendering: .init(thumbnail: .fit(width: 100, height: 3)),
+            caching: .init(variants: CacheUse(), policy: policy == .cacheOnly ? .neverRevalidate : policy),
+            options: [.waitForStore]
         )
         #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 5)
         for _ in 0..<10 { origin.revise() }
@@ -148,10 +147,10 @@ import TintypeTestTraits
     func `of the original no bytes are read for its variant`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let thumbnail = ImageRequest(
-            url: origin.url,
-            thumbnail: .fit(width: 5, height: 5),
-            options: [.waitForStore],
-            variantCaching: CacheUse()
+            source: .init(url: origin.url),
+            rendering: .init(thumbnail: .fit(width: 5, height: 5)),
+            caching: .init(variants: CacheUse()),
+            options: [.waitForStore]
         )
         _ = try await self.makeLoader(policy).image(for: thumbnail)
         let loader = self.makeLoader(policy)
@@ -190,7 +189,7 @@ import TintypeTestTraits
     @Test(arguments: [true, false]) func `an image in memory alone is validated too`(hasDisk: Bool) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
-        let request = ImageRequest(url: origin.url, originalCaching: .memory)
+        let request = ImageRequest(source: .init(url: origin.url), caching: .init(originals: .memory))
         let first = try await loader.image(for: request)
         self.clock.advance(by: 61)
         let validated = try await loader.response(for: request)
@@ -218,11 +217,10 @@ import TintypeTestTraits
             }
         }
         let request = ImageRequest(
-            url: origin.url,
-            thumbnail: .fit(width: 5, height: 5),
-            options: [.waitForStore],
-            originalCaching: CacheUse(store: .none),
-            variantCaching: CacheUse()
+            source: .init(url: origin.url),
+            rendering: .init(thumbnail: .fit(width: 5, height: 5)),
+            caching: .init(originals: CacheUse(store: .none), variants: CacheUse()),
+            options: [.waitForStore]
         )
         _ = try await makeLoader().image(for: request)
         for _ in 0..<2 {

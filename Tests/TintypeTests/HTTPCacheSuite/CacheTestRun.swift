@@ -86,7 +86,7 @@ struct CacheTestRun: Sendable {
         switch exchange.json["cache"]?.string {
         case "no-cache": request.cachePolicy = .revalidate
         case "reload": request.cachePolicy = .reload
-        case "no-store": (request.cachePolicy, request.originalCaching) = (.reload, .none)
+        case "no-store": (request.cachePolicy, request.caching.originals) = (.reload, .none)
         case "force-cache": request.cachePolicy = .neverRevalidate
         case "only-if-cached": request.cachePolicy = .cacheOnly
         default: break

@@ -143,11 +143,13 @@ import Testing
     @Test(arguments: Self.policies + Self.locality + Self.tiers + Self.options)
     func `what is said decides on the plan`(example: Case) {
         let plan = CachingPlan(
-            policy: example.request,
-            originals: example.originals,
-            variants: example.variants,
-            options: example.options,
-            subject: example.subject,
+            ImageRequest.Caching(
+                originals: example.originals,
+                variants: example.variants,
+                policy: example.request
+            ),
+            example.options,
+            example.subject,
             loaderPolicy: example.loader
         )
         #expect(plan.policy == example.policy)
@@ -167,7 +169,10 @@ import Testing
         let accepted = CachingPlan.UncheckedMemory(acceptedUnder: loader)
         for policy in Self.allPolicies.map(Optional.some) + [nil] {
             for originals in [CacheUse.all, .disk, .none] {
-                let request = ImageRequest(url: url, originalCaching: originals, cachePolicy: policy)
+                let request = ImageRequest(
+                    source: .init(url: url),
+                    caching: .init(originals: originals, policy: policy)
+                )
                 let isAnswered = !request.uncheckedMemory.isDisjoint(with: accepted)
                 let mayBe = request.cachingPlan(loaderPolicy: loader).answersUnchecked
                 #expect(mayBe || !isAnswered)

@@ -40,6 +40,39 @@ import Testing
         #expect("\(ImageRequest(url: data))".count < 250)
     }
 
+    /// Keys name entries on disk: a change of them would lose the caches of all users.
+    @Test func `keys are the same in every version`() throws {
+        let url = try #require(URL(string: "https://name:secret@example.com/a@2x.jpg?b=c#d"))
+        let full = ImageRequest(
+            source: ImageRequest.Source(
+                url: url,
+                headers: ["Accept": "image/webp", "X-User": "7"],
+                credentials: .bearer("token")
+            ),
+            rendering: ImageRequest.Rendering(
+                thumbnail: .fill(width: 40, height: 30),
+                transforms: [.resize(.fit(width: 1, height: 1))],
+                scale: 3,
+                coder: Named("a", PNGCoder())
+            ),
+            options: [.allowTruncated, .keepColorProfile, .allowInvalidCertificates, .waitForStore]
+        )
+        #expect(full.key.digest == "f14ef56a9b437fc99918665e6ef3c9bc6a9518478886b23ebc083467396a3b48")
+        #expect(full.sourceKey.digest == "8e9fd602049fa4468917d8e9f80b9853c700ff0c949da92572d6dfc36e7cf782")
+        let named = try #require(URL(string: "https://example.com/a@2x.jpg"))
+        var request = ImageRequest(url: named, cacheKey: "photo-17")
+        #expect(request.key.text == "|key(photo-17)\n>|scale(2.0)")
+        #expect(request.sourceKey.text == "|key(photo-17)")
+        request.source.cookies = .disabled
+        request.source.fetcher = Named("a", DownloadActor())
+        request.source.decryptor = Named("b") { body, _, _ in body }
+        request.source.requestModifier = Named("c") { download, _ in download }
+        request.source.responseModifier = Named("d") { response, _ in response }
+        request.rendering.scaleDownLimit = 1_000
+        #expect(request.key.digest == "f69fafb8fe75ae2c89fc6ead3ae38c863174d3e58270a16b1084af35e03292da")
+        #expect(request.sourceKey.digest == "f60746159d0ccba28ff7790f9ea9e1847f92fd28e5b2d7c3f99c1d3d25d8aff7")
+    }
+
     @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])
     func `options of the load are not in the key`(options: LoadOptions) {
         #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)
@@ -76,8 +109,9 @@ import Testing
         // They are derived when they are first asked for.
         _ = addresses(original)
         let unrelated: [(inout ImageRequest) -> Void] = [
-            { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.originalCaching = .none }, { $0.bodyLimit = 1 },
-            { $0.variantCaching = .all }, { $0.options = [.waitForStore, .keepData, .previews] },
+            { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.caching.originals = .none },
+            { $0.transport.bodyLimit = 1 },
+            { $0.caching.variants = .all }, { $0.options = [.waitForStore, .keepData, .previews] },
         ]
         for change in unrelated {
             var request = original
@@ -88,7 +122,8 @@ import Testing
         let related: [(inout ImageRequest) -> Void] = [
             { $0.headers = [:] }, { $0.thumbnail = nil }, { $0.options = .allowTruncated },
             { $0.options = .keepColorProfile }, { $0.options = .allowInvalidCertificates },
-            { $0.scaleDownLimit = 1_000 }, { $0.url.append(path: "b") }, { $0.credentials = .bearer("a") },
+            { $0.rendering.scaleDownLimit = 1_000 }, { $0.url.append(path: "b") },
+            { $0.source.credentials = .bearer("a") },
         ]
         for change in related {
             var request = original
@@ -102,7 +137,7 @@ import Testing
         #expect(request.uncheckedMemory == .ofTrustingLoaders)
         request.cachePolicy = .cacheOnly
         #expect(request.uncheckedMemory == [.ofTrustingLoaders, .ofAllLoaders])
-        request.originalCaching = .disk
+        request.caching.originals = .disk
         #expect(request.uncheckedMemory == [])
     }
 

@@ -4,69 +4,72 @@ import TintypeTestSupport
 
 @testable import Tintype
 
-/// What each field of a request is a part of.
+/// The keys and flights that each property of a request separates.
 @Suite struct RequestFieldTests {
-    enum Part: Sendable {
+    /// What two requests have separately if they differ in a property.
+    enum Separation: Sendable {
         case sourceKey, imageKey, flight, imageFlight, nothing
     }
 
-    /// A field, what it is a part of, and a change of it.
+    /// A property, what it separates, and a change of it.
     struct Field: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let part: Part
+        let separates: Separation
         let change: @Sendable (inout ImageRequest) -> Void
 
-        init(_ name: String, _ part: Part, _ change: @escaping @Sendable (inout ImageRequest) -> Void) {
+        init(_ name: String, _ separates: Separation, _ change: @escaping @Sendable (inout ImageRequest) -> Void) {
             self.testDescription = name
-            self.part = part
+            self.separates = separates
             self.change = change
         }
     }
 
     static let all = [
-        Field("url", .sourceKey) { $0.url.append(path: "b") },
-        Field("headers", .sourceKey) { $0.headers["X"] = "1" },
-        Field("cacheKey", .sourceKey) { $0.cacheKey = "a" },
-        Field("fetcher", .sourceKey) { $0.fetcher = Named("a", ScriptedOrigin()) },
-        Field("credentials", .sourceKey) { $0.credentials = .basic(user: "a", password: "b") },
-        Field("cookies", .sourceKey) { $0.cookies = .jar(CookieJar()) },
-        Field("requestModifier", .sourceKey) { request in
-            request.requestModifier = Named("a") { download, _ in download }
+        Field("source.url", .sourceKey) { $0.url.append(path: "b") },
+        Field("source.headers", .sourceKey) { $0.headers["X"] = "1" },
+        Field("source.cacheKey", .sourceKey) { $0.cacheKey = "a" },
+        Field("source.fetcher", .sourceKey) { $0.source.fetcher = Named("a", ScriptedOrigin()) },
+        Field("source.credentials", .sourceKey) { $0.source.credentials = .basic(user: "a", password: "b") },
+        Field("source.cookies", .sourceKey) { $0.source.cookies = .jar(CookieJar()) },
+        Field("source.requestModifier", .sourceKey) { request in
+            request.source.requestModifier = Named("a") { download, _ in download }
         },
-        Field("responseModifier", .sourceKey) { request in
-            request.responseModifier = Named("a") { response, _ in response }
+        Field("source.responseModifier", .sourceKey) { request in
+            request.source.responseModifier = Named("a") { response, _ in response }
         },
-        Field("decryptor", .sourceKey) { request in
-            request.decryptor = Named("a") { body, _, _ in body }
+        Field("source.decryptor", .sourceKey) { request in
+            request.source.decryptor = Named("a") { body, _, _ in body }
         },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
         Field("options", .imageKey) { $0.options = .allowTruncated },
         Field("options", .nothing) {
             $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload]
         },
-        Field("thumbnail", .imageKey) { $0.thumbnail = .fit(width: 1, height: 1) },
-        Field("transforms", .imageKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
-        Field("scaleDownLimit", .imageKey) { $0.scaleDownLimit = 1_000 },
-        Field("coder", .imageKey) { $0.coder = Named("a", PNGCoder()) },
-        Field("scale", .imageKey) { $0.scale = 2 },
-        Field("originalCaching", .flight) { $0.originalCaching = .none },
-        Field("originalCaching", .nothing) { $0.originalCaching.store = .none },
-        Field("variantCaching", .nothing) { $0.variantCaching.store = .none },
-        Field("cachePolicy", .flight) { $0.cachePolicy = .reload },
-        Field("networkPolicy", .flight) { $0.networkPolicy = .publicInternet },
-        Field("bodyLimit", .flight) { $0.bodyLimit = 1 },
-        Field("timeouts", .flight) { $0.timeouts.total = .seconds(1) },
-        Field("timeouts", .flight) { $0.timeouts.idle = .seconds(1) },
-        Field("retryPolicy", .flight) { $0.retryPolicy = RetryPolicy() },
-        Field("decodingLimits", .flight) { $0.decodingLimits = DecodingLimits(maximumEncodedBytes: 1) },
-        Field("decodingLimits", .flight) { $0.decodingLimits = DecodingLimits(maximumPixels: 1) },
-        Field("lifetime", .flight) { $0.lifetime = .seconds(1) },
-        Field("extra", .flight) { $0.extra = ["a": "b"] },
-        Field("originalSerializer", .flight) { request in
-            request.originalSerializer = Named("a") { body, _ in body }
+        Field("rendering.thumbnail", .imageKey) { $0.thumbnail = .fit(width: 1, height: 1) },
+        Field("rendering.transforms", .imageKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
+        Field("rendering.scaleDownLimit", .imageKey) { $0.rendering.scaleDownLimit = 1_000 },
+        Field("rendering.coder", .imageKey) { $0.rendering.coder = Named("a", PNGCoder()) },
+        Field("rendering.scale", .imageKey) { $0.rendering.scale = 2 },
+        Field("caching.originals", .flight) { $0.caching.originals = .none },
+        Field("caching.originals", .nothing) { $0.caching.originals.store = .none },
+        Field("caching.variants", .nothing) { $0.caching.variants.store = .none },
+        Field("caching.policy", .flight) { $0.cachePolicy = .reload },
+        Field("transport.networkPolicy", .flight) { $0.transport.networkPolicy = .publicInternet },
+        Field("transport.bodyLimit", .flight) { $0.transport.bodyLimit = 1 },
+        Field("transport.timeouts", .flight) { $0.transport.timeouts.total = .seconds(1) },
+        Field("transport.timeouts", .flight) { $0.transport.timeouts.idle = .seconds(1) },
+        Field("transport.retryPolicy", .flight) { $0.transport.retryPolicy = RetryPolicy() },
+        Field("transport.decodingLimits", .flight) {
+            $0.transport.decodingLimits = DecodingLimits(maximumEncodedBytes: 1)
         },
-        Field("variantEncoder", .imageFlight) { request in
-            request.variantEncoder = Named("a") { _, _ in nil }
+        Field("transport.decodingLimits", .flight) { $0.transport.decodingLimits = DecodingLimits(maximumPixels: 1) },
+        Field("caching.lifetime", .flight) { $0.caching.lifetime = .seconds(1) },
+        Field("caching.extra", .flight) { $0.caching.extra = ["a": "b"] },
+        Field("caching.originalSerializer", .flight) { request in
+            request.caching.originalSerializer = Named("a") { body, _ in body }
+        },
+        Field("caching.variantEncoder", .imageFlight) { request in
+            request.caching.variantEncoder = Named("a") { _, _ in nil }
         },
         Field("alternatives", .nothing) { $0.alternatives = [ImageRequest(url: URL(filePath: "/a"))] },
         Field("fallback", .nothing) { request in
@@ -75,7 +78,7 @@ import TintypeTestSupport
             else { return }
             request.fallback = Image(pixels: pixels)
         },
-        Field("priority", .nothing) { $0.priority = .high },
+        Field("transport.priority", .nothing) { $0.priority = .high },
     ]
 
     let request: ImageRequest
@@ -90,25 +93,51 @@ import TintypeTestSupport
     }
 
     @Test(arguments: Self.all)
-    func `each field is a part of what its documentation says`(field: Field) {
+    func `the part of a property decides which keys and flights it separates`(field: Field) {
         var changed = self.request
         field.change(&changed)
         #expect(changed != self.request)
-        #expect((changed.sourceKey != self.request.sourceKey) == (field.part == .sourceKey))
-        #expect((changed.resourceKey != self.request.resourceKey) == (field.part == .sourceKey))
-        #expect((changed.key != self.request.key) == [.sourceKey, .imageKey].contains(field.part))
+        #expect((changed.sourceKey != self.request.sourceKey) == (field.separates == .sourceKey))
+        #expect((changed.resourceKey != self.request.resourceKey) == (field.separates == .sourceKey))
+        #expect((changed.key != self.request.key) == [.sourceKey, .imageKey].contains(field.separates))
         let sharesBytes = self.product(.bytes, changed) == self.product(.bytes, self.request)
-        #expect(sharesBytes == [.imageKey, .imageFlight, .nothing].contains(field.part))
+        #expect(sharesBytes == [.imageKey, .imageFlight, .nothing].contains(field.separates))
         let sharesImage = self.product(.image, changed) == self.product(.image, self.request)
-        #expect(sharesImage == (field.part == .nothing))
+        #expect(sharesImage == (field.separates == .nothing))
     }
 
-    @Test func `no field is forgotten`() {
-        let fields = Mirror(reflecting: self.request.fields).children.compactMap(\.label).filter {
-            $0 != "boxedDetails"
+    @Test func `no property is forgotten`() {
+        let parts: [(name: String, part: Any)] = [
+            ("source", self.request.source), ("rendering", self.request.rendering),
+            ("caching", self.request.caching), ("transport", self.request.transport),
+        ]
+        let names = parts.flatMap { name, part in
+            Mirror(reflecting: part).children.compactMap(\.label).map { "\(name).\($0 == "fields" ? "headers" : $0)" }
         }
-        let details = Mirror(reflecting: ImageRequest.Details()).children.compactMap(\.label)
-        #expect(Set(fields + details) == Set(Self.all.map(\.testDescription)))
+        #expect(Set(names + ["options", "alternatives", "fallback"]) == Set(Self.all.map(\.testDescription)))
+    }
+
+    @Test func `the properties that most programs set are the properties of the parts`() {
+        var request = self.request
+        request.url.append(path: "b")
+        request.headers = ["X": "1"]
+        request.cacheKey = "a"
+        request.thumbnail = .fit(width: 1, height: 1)
+        request.transforms = [.resize(.fit(width: 1, height: 1))]
+        request.cachePolicy = .reload
+        request.priority = .high
+        request.options = .keepData
+        let made = ImageRequest(
+            source: ImageRequest.Source(url: request.url, headers: ["X": "1"], cacheKey: "a"),
+            rendering: ImageRequest.Rendering(thumbnail: request.thumbnail, transforms: request.transforms),
+            caching: ImageRequest.Caching(policy: .reload),
+            transport: ImageRequest.Transport(priority: .high),
+            options: .keepData
+        )
+        #expect(request == made)
+        #expect((made.url, made.headers, made.cacheKey) == (request.url, ["X": "1"], "a"))
+        #expect((made.thumbnail, made.transforms) == (request.thumbnail, request.transforms))
+        #expect((made.cachePolicy, made.priority) == (.reload, .high))
     }
 
     @Test func `threads that derive the keys of one request at once get the same`() async throws {
@@ -126,15 +155,15 @@ import TintypeTestSupport
 
     @Test func `a copy that is changed leaves the others as they are`() {
         var first = self.request
-        first.extra = ["a": "b"]
+        first.caching.extra = ["a": "b"]
         var second = first
-        second.extra = [:]
-        second.scale = 3
+        second.caching.extra = [:]
+        second.rendering.scale = 3
         second.headers = ["X": "1"]
-        #expect(first.extra == ["a": "b"])
-        #expect(first.scale == nil)
+        #expect(first.caching.extra == ["a": "b"])
+        #expect(first.rendering.scale == nil)
         #expect(first.key == self.request.key)
-        second.scale = nil
+        second.rendering.scale = nil
         second.headers = [:]
         #expect(second == self.request)
         #expect(second.hashValue == self.request.hashValue)
@@ -145,24 +174,24 @@ import TintypeTestSupport
         var request = self.request
         request.thumbnail = .fit(width: 1, height: 1)
         var other = request
-        other.variantCaching.query = .none
+        other.caching.variants.query = .none
         #expect(self.product(.image, request) != self.product(.image, other))
         #expect(self.product(.bytes, request) == self.product(.bytes, other))
     }
 
     @Test func `secrets are in keys only as digests`() {
         var request = self.request
-        request.credentials = .basic(user: "somebody", password: "s3cret")
-        request.cookies = .jar(CookieJar(name: "session"))
+        request.source.credentials = .basic(user: "somebody", password: "s3cret")
+        request.source.cookies = .jar(CookieJar(name: "session"))
         for secret in ["somebody", "s3cret", "session"] { #expect(!request.key.text.contains(secret)) }
         var others = [request, request, request, request]
-        others[1].credentials = .basic(user: "somebod", password: "ys3cret")
-        others[2].credentials = .digest(user: "somebody", password: "s3cret")
-        others[3].cookies = .disabled
+        others[1].source.credentials = .basic(user: "somebod", password: "ys3cret")
+        others[2].source.credentials = .digest(user: "somebody", password: "s3cret")
+        others[3].source.cookies = .disabled
         #expect(Set(others.map(\.sourceKey)).count == 4)
         // A jar of that name stands for the same user.
         others[1] = request
-        others[1].cookies = .jar(CookieJar(name: "session"))
+        others[1].source.cookies = .jar(CookieJar(name: "session"))
         #expect(others[1].key == request.key)
     }
 
@@ -184,7 +213,7 @@ import TintypeTestSupport
         #expect(!forged.key.text.contains("\n"))
         #expect(forged.key != signed.key)
         var secret = requests[0]
-        secret.credentials = .bearer("a")
+        secret.source.credentials = .bearer("a")
         #expect(secret.key != requests[0].key)
     }
 
@@ -199,12 +228,12 @@ import TintypeTestSupport
     func `the scale is read from the name of the URL`(text: String, scale: Double) throws {
         var request = ImageRequest(url: try #require(URL(string: text)))
         #expect(request.imageScale == scale)
-        #expect(request.scale == nil)
+        #expect(request.rendering.scale == nil)
         let key = request.key
         // Said once more it changes nothing.
-        request.scale = scale
+        request.rendering.scale = scale
         #expect(request.key == key)
-        request.scale = 1.5
+        request.rendering.scale = 1.5
         #expect(request.imageScale == 1.5)
         #expect(request.key != key)
         #expect(request.sourceKey == key)
@@ -228,7 +257,7 @@ import TintypeTestSupport
             var request = ImageRequest(url: url, headers: ["Accept": "image/webp"], cacheKey: "a", priority: .low)
             request.thumbnail = .fit(width: 400, height: 300)
             request.options = .waitForStore
-            request.originalCaching = .disk
+            request.caching.originals = .disk
             request.cachePolicy = .honorFreshness
             request.priority = .high
             return request

@@ -37,15 +37,16 @@ import TintypeTestTraits
         (.invalidSize, { $0.thumbnail = .fit(width: 0, height: 1) }),
         (.invalidSize, { $0.thumbnail = .fill(width: 1, height: -1) }),
         (.invalidSize, { $0.thumbnail = .stretch(width: .min, height: .max) }),
-        (.invalidRequest, { $0.scaleDownLimit = 0 }), (.invalidRequest, { $0.scaleDownLimit = -1 }),
-        (.invalidRequest, { $0.scale = 0 }), (.invalidRequest, { $0.scale = -2 }),
-        (.invalidRequest, { $0.scale = .nan }), (.invalidRequest, { $0.scale = .infinity }),
-        (.invalidRequest, { $0.bodyLimit = 0 }), (.invalidRequest, { $0.bodyLimit = .min }),
-        (.invalidRequest, { $0.timeouts.idle = .zero }), (.invalidRequest, { $0.timeouts.total = .seconds(-1) }),
-        (.invalidRequest, { $0.lifetime = .seconds(-1) }), (.invalidRequest, { $0.lifetime = .zero }),
-        (.invalidRequest, { $0.retryPolicy = RetryPolicy(maximumAttempts: 0) }),
-        (.invalidRequest, { $0.decodingLimits = DecodingLimits(maximumPixels: -1) }),
-        (.invalidRequest, { $0.decodingLimits = DecodingLimits(maximumFrames: .min) }),
+        (.invalidRequest, { $0.rendering.scaleDownLimit = 0 }), (.invalidRequest, { $0.rendering.scaleDownLimit = -1 }),
+        (.invalidRequest, { $0.rendering.scale = 0 }), (.invalidRequest, { $0.rendering.scale = -2 }),
+        (.invalidRequest, { $0.rendering.scale = .nan }), (.invalidRequest, { $0.rendering.scale = .infinity }),
+        (.invalidRequest, { $0.transport.bodyLimit = 0 }), (.invalidRequest, { $0.transport.bodyLimit = .min }),
+        (.invalidRequest, { $0.transport.timeouts.idle = .zero }),
+        (.invalidRequest, { $0.transport.timeouts.total = .seconds(-1) }),
+        (.invalidRequest, { $0.caching.lifetime = .seconds(-1) }), (.invalidRequest, { $0.caching.lifetime = .zero }),
+        (.invalidRequest, { $0.transport.retryPolicy = RetryPolicy(maximumAttempts: 0) }),
+        (.invalidRequest, { $0.transport.decodingLimits = DecodingLimits(maximumPixels: -1) }),
+        (.invalidRequest, { $0.transport.decodingLimits = DecodingLimits(maximumFrames: .min) }),
         (.invalidRequest, { $0.cacheKey = "" }),
     ]
 
@@ -94,7 +95,7 @@ import TintypeTestTraits
         let url = try #require(URL(string: "s3://bucket/a"))
         var request = ImageRequest(url: url)
         #expect(try await LoaderFixture(origin: origin).makeLoader().image(for: url).width == 8)
-        request.fetcher = Named("s3", origin)
+        request.source.fetcher = Named("s3", origin)
         #expect(try await LoaderFixture().makeLoader().image(for: request).width == 8)
     }
 
@@ -107,12 +108,12 @@ import TintypeTestTraits
         let jar = CookieJar()
         _ = try await loader.image(for: self.request())
         let said = self.request {
-            $0.credentials = .bearer("a")
-            $0.cookies = .jar(jar)
-            $0.networkPolicy = .publicInternet
-            $0.bodyLimit = 1_000
-            $0.timeouts = LoadTimeouts(idle: .seconds(3), total: .seconds(4))
-            $0.retryPolicy = RetryPolicy(maximumAttempts: 7)
+            $0.source.credentials = .bearer("a")
+            $0.source.cookies = .jar(jar)
+            $0.transport.networkPolicy = .publicInternet
+            $0.transport.bodyLimit = 1_000
+            $0.transport.timeouts = LoadTimeouts(idle: .seconds(3), total: .seconds(4))
+            $0.transport.retryPolicy = RetryPolicy(maximumAttempts: 7)
         }
         _ = try await loader.image(for: said)
         let downloads = self.origin.requests(for: "/a")
@@ -125,7 +126,7 @@ import TintypeTestTraits
         #expect(downloads.map(\.retryPolicy?.maximumAttempts) == [nil, 7])
     }
 
-    @Test(arguments: RequestFieldTests.all.filter { $0.part == .flight })
+    @Test(arguments: RequestFieldTests.all.filter { $0.separates == .flight })
     func `loads that differ in a rule ask the origin by themselves, but for what the cache has`(
         field: RequestFieldTests.Field
     ) async throws {
@@ -134,11 +135,11 @@ import TintypeTestTraits
             let origin = try ScriptedOrigin(["/a": .held(by: gate, body: makePNG())])
             let loader = try LoaderFixture(origin: origin).makeLoader()
             var plain = ImageRequest(url: origin.url("/a"))
-            if !isCached { plain.originalCaching = .none }
+            if !isCached { plain.caching.originals = .none }
             var ruled = plain
             field.change(&ruled)
             guard ruled != plain else { continue }
-            let isAsked = !isCached || ruled.cachePolicy == .reload || ruled.originalCaching == .none
+            let isAsked = !isCached || ruled.cachePolicy == .reload || ruled.caching.originals == .none
             // In this order: what one brings that asks anew, the other may find in the cache.
             let first = Task { [plain] in try await loader.data(for: plain) }
             await until { origin.requestCount(for: "/a") == 1 }
@@ -158,14 +159,14 @@ import TintypeTestTraits
         let gate = Gate()
         self.origin.script("/a", .held(by: gate, body: try makePNG(width: 100, height: 100)))
         let loader = self.fixture.makeLoader()
-        let lax = self.request { $0.originalCaching = .none }
+        let lax = self.request { $0.caching.originals = .none }
         let strict = self.request {
-            $0.originalCaching = .none
-            $0.bodyLimit = 10
+            $0.caching.originals = .none
+            $0.transport.bodyLimit = 10
         }
         let small = self.request {
-            $0.originalCaching = .none
-            $0.decodingLimits = DecodingLimits(maximumPixels: 9_999)
+            $0.caching.originals = .none
+            $0.transport.decodingLimits = DecodingLimits(maximumPixels: 9_999)
         }
         let tasks = [lax, strict, small].map { request in Task { try await loader.image(for: request) } }
         await until { await loader.waiterCount == 3 }
@@ -177,7 +178,9 @@ import TintypeTestTraits
         // More than the loader's own limits is allowed as well.
         let loose = self.fixture.makeLoader { $0.limits.maximumPixels = 1 }
         #expect(try await self.code { try await loose.image(for: lax) } == .tooManyPixels)
-        #expect(try await loose.image(for: self.request { $0.decodingLimits = DecodingLimits() }).width == 100)
+        #expect(
+            try await loose.image(for: self.request { $0.transport.decodingLimits = DecodingLimits() }).width == 100
+        )
     }
 
     @Test func `users share neither a flight nor an entry`() async throws {
@@ -193,7 +196,7 @@ import TintypeTestTraits
             for loader in [fixture.makeLoader(), fixture.makeLoader()] {
                 let tasks = [Credentials.bearer("a"), .bearer("b"), nil].map { credentials in
                     let request = self.request {
-                        $0.credentials = credentials
+                        $0.source.credentials = credentials
                         $0.cachePolicy = policy
                     }
                     return Task { try await loader.image(for: request).width }
@@ -217,7 +220,7 @@ import TintypeTestTraits
             $0.cachePolicy = .honorFreshness
             $0.isSharedCache = true
         }
-        let request = self.request { $0.credentials = .bearer("a") }
+        let request = self.request { $0.source.credentials = .bearer("a") }
         for _ in 0..<2 { #expect(try await loader.response(for: request).source == .network) }
     }
 
@@ -234,7 +237,7 @@ import TintypeTestTraits
         _ = try await loader.image(for: self.request())
         _ = try await loader.image(
             for: self.request {
-                $0.requestModifier = Named("own") { download, request in
+                $0.source.requestModifier = Named("own") { download, request in
                     var download = download
                     download.headers["X-Side"] = "\(request.thumbnail?.width ?? 0)"
                     return download
@@ -256,7 +259,7 @@ import TintypeTestTraits
             Data(body.map { $0 ^ (request.headers["X-Key"] == "5A" ? 0x5A : 0) })
         }
         let request = self.request {
-            $0.decryptor = decryptor
+            $0.source.decryptor = decryptor
             $0.headers = ["X-Key": "5A"]
             $0.options.insert(.previews)
         }
@@ -290,7 +293,7 @@ import TintypeTestTraits
                 .bodyTooLarge,
                 { response, request in
                     var response = response
-                    response.body = Data(count: (request.bodyLimit ?? 0) + 1)
+                    response.body = Data(count: (request.transport.bodyLimit ?? 0) + 1)
                     return response
                 }
             ),
@@ -300,8 +303,8 @@ import TintypeTestTraits
         ]
         for (code, change) in changes {
             let request = self.request {
-                $0.bodyLimit = 10_000
-                $0.responseModifier = Named("\(code)", change)
+                $0.transport.bodyLimit = 10_000
+                $0.source.responseModifier = Named("\(code)", change)
             }
             #expect(try await self.code { try await loader.image(for: request) } == code)
         }
@@ -309,7 +312,7 @@ import TintypeTestTraits
         let count = self.origin.requestCount(for: "/a")
         #expect(try await self.code { try await refusing.image(for: self.request()) } == .refused)
         let failing = self.request {
-            $0.decryptor = Named("no") { _, _, _ in throw TestSupportError("no") }
+            $0.source.decryptor = Named("no") { _, _, _ in throw TestSupportError("no") }
         }
         #expect(try await self.code { try await loader.image(for: failing) } == .decryptionFailed)
         #expect(self.origin.requestCount(for: "/a") == count + 1)
@@ -379,14 +382,18 @@ import TintypeTestTraits
 
     @Test func `the image has its scale from every tier, and two scales are two images`() async throws {
         self.origin.script("/a@2x.png", .body(try makePNG(width: 100, height: 50)))
-        let named = ImageRequest(url: self.origin.url("/a@2x.png"), options: .waitForStore, variantCaching: .all)
+        let named = ImageRequest(
+            source: .init(url: self.origin.url("/a@2x.png")),
+            caching: .init(variants: .all),
+            options: .waitForStore
+        )
         var thumbnail = named
         thumbnail.thumbnail = .fit(width: 10, height: 10)
         var said = thumbnail
-        said.scale = 3
+        said.rendering.scale = 3
         var full = named
         // What is said goes before what the name says.
-        full.scale = 1
+        full.rendering.scale = 1
         let requests = [(named, 2.0), (thumbnail, 2), (said, 3), (full, 1)]
         for source in [LoadSource.network, .memory, .disk, .memory] {
             let loader = self.fixture.makeLoader()
@@ -418,7 +425,7 @@ import TintypeTestTraits
         }
         let loader = self.fixture.makeLoader()
         // The load itself is given what the origin sent.
-        #expect(try await loader.image(for: self.request { $0.originalSerializer = serializer }).width == 8)
+        #expect(try await loader.image(for: self.request { $0.caching.originalSerializer = serializer }).width == 8)
         let second = try await self.fixture.makeLoader().dataResponse(for: self.request())
         #expect((second.source, second.data, second.metadata.byteCount) == (.disk, stored, stored.count))
         #expect(self.origin.requestCount(for: "/a") == 1)
@@ -430,12 +437,12 @@ import TintypeTestTraits
 
     @Test func `a serializer may keep nothing, or fail, and the load goes on`() async throws {
         let loader = self.fixture.makeLoader()
-        let none = self.request { $0.originalSerializer = Named("none") { _, _ in nil } }
+        let none = self.request { $0.caching.originalSerializer = Named("none") { _, _ in nil } }
         #expect(try await loader.response(for: none).storeError == nil)
         #expect(await !loader.cache.contains(none.sourceKey, in: .disk))
         var failing = none
         failing.cachePolicy = .reload
-        failing.originalSerializer = Named("failing") { _, _ in throw TestSupportError("no") }
+        failing.caching.originalSerializer = Named("failing") { _, _ in throw TestSupportError("no") }
         #expect(try await loader.response(for: failing).storeError?.code == .cacheFailed)
     }
 
@@ -444,8 +451,8 @@ import TintypeTestTraits
         let bytes = Data(try makePNG(width: 4, height: 3))
         let request = self.request {
             $0.thumbnail = .fit(width: 4, height: 4)
-            $0.variantCaching = .all
-            $0.variantEncoder = Named("own") { image, request in
+            $0.caching.variants = .all
+            $0.caching.variantEncoder = Named("own") { image, request in
                 #expect(image.width == 4 && request.thumbnail?.width == 4)
                 return bytes
             }
@@ -461,12 +468,12 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader()
         _ = try await loader.data(for: self.request())
         let memory = self.request {
-            $0.originalCaching = .memory
+            $0.caching.originals = .memory
             $0.cachePolicy = .cacheOnly
         }
         #expect(try await self.code { try await loader.response(for: memory) } == .notInCache)
         let disk = self.request {
-            $0.originalCaching = .disk
+            $0.caching.originals = .disk
             $0.cachePolicy = .cacheOnly
         }
         let first = try await loader.response(for: self.request())
@@ -484,7 +491,7 @@ import TintypeTestTraits
             $0.memory.now = { clock.now }
             $0.disk?.now = { clock.now }
         }
-        let request = self.request { $0.lifetime = .seconds(60) }
+        let request = self.request { $0.caching.lifetime = .seconds(60) }
         #expect(try await loader.response(for: request).source == .network)
         clock.advance(by: 59)
         #expect(try await loader.response(for: request).source == .memory)
@@ -501,7 +508,7 @@ import TintypeTestTraits
 
     @Test func `what the request wants kept with the entry is found in both tiers`() async throws {
         let loader = self.fixture.makeLoader()
-        let request = self.request { $0.extra = ["owner": "7"] }
+        let request = self.request { $0.caching.extra = ["owner": "7"] }
         _ = try await loader.image(for: request)
         for loader in [loader, self.fixture.makeLoader()] {
             let response = try await loader.response(for: self.request())
@@ -519,7 +526,7 @@ import TintypeTestTraits
                 var request = request
                 if request.url.lastPathComponent == "b" { throw TestSupportError("not b") }
                 request.url = request.url.deletingLastPathComponent().appending(path: "a")
-                request.scale = 3
+                request.rendering.scale = 3
                 return request
             }
         }
@@ -527,7 +534,7 @@ import TintypeTestTraits
         let waiting = Task { try await loader.image(for: other) }
         await gate.open()
         #expect(try await waiting.value.scale == 3)
-        let processed = self.request { $0.scale = 3 }
+        let processed = self.request { $0.rendering.scale = 3 }
         #expect(loader.cache.memory.image(for: processed.key) != nil)
         #expect(try await loader.image(for: other.url).scale == 3)
         #expect(try await loader.response(for: other).source == .memory)

@@ -87,7 +87,7 @@ public struct VerifyResult: Sendable, Hashable {
 
         public var description: String {
             switch self {
-            case .header: "The file does not begin with the header of an entry, or has another length than the header says."
+            case .header: "The file has no header of an entry, or another length than its header says."
             case .checksum: "The bytes differ from the stored ones."
             case .name: "The key of the entry belongs to another file name."
             case .notAFile: "A folder, a link or another object is in the place of a file."

@@ -1,0 +1,53 @@
+extension ImageRequest {
+    /// The use of the cache by a load.
+    ///
+    /// Loads that differ in it share no flight, except that a flight fills the tiers of all its loads. A cached response
+    /// may answer all of them.
+    public struct Caching: Sendable, Hashable {
+        /// The tiers for the original: its bytes on disk, its full-size image in memory.
+        ///
+        /// Both by default. The loader makes a thumbnail from the full-size image if that is in memory. It never decodes
+        /// the full size only to store it.
+        public var originals: CacheUse
+        /// The tiers for variants: images made of the original, such as a thumbnail.
+        ///
+        /// By default a load queries both tiers, and stores the variant in memory. To store it on disk, the loader
+        /// encodes it: as PNG if it has transparency, otherwise as JPEG of quality 90. ``variantEncoder`` and
+        /// ``LoaderActor/Configuration/variantEncoder`` change that.
+        public var variants: CacheUse
+        /// When the loader asks the origin whether a cached response is current, or `nil` for the loader's policy.
+        public var policy: CachePolicy?
+        /// The lifetime of the cache entries that this load stores, or `nil` for no limit of their own.
+        ///
+        /// It begins when the bytes arrive or the image is made. Entries that are in the cache already keep their
+        /// lifetimes.
+        public var lifetime: Duration?
+        /// The values to store with the cache entries of this load, as `EntryMetadata.extra`.
+        public var extra: [String: String]
+        /// Changes the bytes of the original before they are stored on disk, or `nil` for the loader's serializer.
+        public var originalSerializer: Named<OriginalSerializer>?
+        /// Encodes a variant for the disk, or `nil` for the loader's encoder.
+        ///
+        /// Loads that differ only in it share the bytes.
+        public var variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>?
+
+        /// Creates a use of the cache; by default under the loader's policy.
+        public init(
+            originals: CacheUse = .all,
+            variants: CacheUse = CacheUse(query: .all, store: .memory),
+            policy: CachePolicy? = nil,
+            lifetime: Duration? = nil,
+            extra: [String: String] = [:],
+            originalSerializer: Named<OriginalSerializer>? = nil,
+            variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>? = nil
+        ) {
+            self.originals = originals
+            self.variants = variants
+            self.policy = policy
+            self.lifetime = lifetime
+            self.extra = extra
+            self.originalSerializer = originalSerializer
+            self.variantEncoder = variantEncoder
+        }
+    }
+}
