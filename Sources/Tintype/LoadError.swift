@@ -41,6 +41,10 @@ public struct LoadError: TintypeError {
     public var publicMessage: String { self.code.publicMessage }
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw LoadError(code: .refused, message: "The user may not see this image; sign in first.")
+    /// ```
     public init(code: Code, message: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message

@@ -7,6 +7,11 @@ extension LoaderActor {
     ///
     /// The limits are the loader's, and the memory counts as that of decodes does.
     ///
+    /// ```swift
+    /// let result = try await loader.transform(data, by: JPEGTransform(turnsUpright: true))
+    /// print(result.width, result.height, result.data.count)
+    /// ```
+    ///
     /// - Parameters:
     ///   - data: The encoded bytes, such as ``data(for:)`` returns.
     ///   - transform: The change.

@@ -24,6 +24,10 @@ public final class Prefetcher: Sendable {
 
     /// Creates a prefetcher.
     ///
+    /// ```swift
+    /// let prefetcher = Prefetcher(loader: loader, destination: .memory, concurrency: 8)
+    /// ```
+    ///
     /// - Parameters:
     ///   - loader: The loader whose caches the prefetcher fills.
     ///   - destination: The tiers to fill; default disk.
@@ -47,6 +51,12 @@ public final class Prefetcher: Sendable {
     ///
     /// The stream has one element for each request and then ends. After ``cancelAll()`` it ends early, without elements
     /// for the remaining requests. If its reader is cancelled or goes away, the prefetcher cancels the remaining loads.
+    ///
+    /// ```swift
+    /// for await progress in Prefetcher(loader: loader).prefetch(requests) {
+    ///     print(progress.completedCount, progress.failedCount, progress.totalCount)
+    /// }
+    /// ```
     public func prefetch(_ requests: [ImageRequest]) -> AsyncStream<PrefetchProgress> {
         let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self)
         let list = PrefetchList(
@@ -74,11 +84,23 @@ public final class Prefetcher: Sendable {
     /// Starts no more loads until ``resume()``.
     ///
     /// Loads under way continue.
+    ///
+    /// ```swift
+    /// let prefetcher = Prefetcher(loader: loader)
+    /// prefetcher.pause()
+    /// print(prefetcher.isPaused)  // true
+    /// ```
     public func pause() {
         self.gate.suspend()
     }
 
     /// Continues after ``pause()``.
+    ///
+    /// ```swift
+    /// let prefetcher = Prefetcher(loader: loader)
+    /// prefetcher.pause()
+    /// prefetcher.resume()
+    /// ```
     public func resume() {
         self.gate.resume()
     }
@@ -93,6 +115,11 @@ public final class Prefetcher: Sendable {
     public var waiterCount: Int { self.gate.waiterCount }
 
     /// Cancels all lists and loads; the streams end.
+    ///
+    /// ```swift
+    /// let prefetcher = Prefetcher(loader: loader)
+    /// prefetcher.cancelAll()
+    /// ```
     public func cancelAll() {
         self.lists.cancelAll()
     }

@@ -23,12 +23,23 @@ public actor CacheActor {
     private nonisolated let tiers: ByteTierList
 
     /// Creates a cache of a memory tier and a disk; `nil` for memory only.
+    ///
+    /// ```swift
+    /// let cache = CacheActor(disk: DiskCache())
+    /// let memoryOnly = CacheActor(disk: nil)
+    /// ```
     public init(memory: MemoryCache = MemoryCache(), disk: DiskCache?) {
         self.memory = memory
         self.tiers = ByteTierList([disk].compactMap(\.self))
     }
 
     /// Creates a cache of a memory tier and byte tiers.
+    ///
+    /// ```swift
+    /// let cache = CacheActor(tiers: [DiskCache(), redis], timeBudget: .milliseconds(200)) { error in
+    ///     print(error.message)
+    /// }
+    /// ```
     ///
     /// - Parameters:
     ///   - memory: The memory tier.
@@ -73,12 +84,20 @@ public actor CacheActor {
 
     /// Returns the entry of `key` from the nearest byte tier that has it.
     ///
+    /// ```swift
+    /// if let entry = try await cache.entry(for: key) { print(entry.data.count, entry.tier ?? "") }
+    /// ```
+    ///
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
     public nonisolated func entry(for key: CacheKey) async throws -> ByteEntry? {
         try await self.tiers.entry(for: key)
     }
 
     /// Returns the metadata of the entry of `key` from the nearest byte tier that has it; does not count as a use.
+    ///
+    /// ```swift
+    /// let mediaType = try await cache.metadata(for: key)?.mediaType  // "image/jpeg"
+    /// ```
     ///
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
     public nonisolated func metadata(for key: CacheKey) async throws -> EntryMetadata? {
@@ -103,6 +122,12 @@ public actor CacheActor {
     ///
     /// An entry that only a farther tier has is stored on disk first.
     ///
+    /// ```swift
+    /// if let file = try await cache.file(for: key) {
+    ///     print(file.path, file.offset, file.byteCount)  // for sendfile
+    /// }
+    /// ```
+    ///
     /// - Throws: `CancellationError` only. If the disk fails to read, there is no file.
     public nonisolated func file(for key: CacheKey) async throws -> CachedFile? {
         try await self.tiers.file(for: key)
@@ -113,6 +138,10 @@ public actor CacheActor {
     /// Returns the chosen tiers that have `key`.
     ///
     /// Does not count as a use of the entry.
+    ///
+    /// ```swift
+    /// let tiers = await cache.tiers(holding: key)  // such as [.disk]
+    /// ```
     public nonisolated func tiers(holding key: CacheKey, in tiers: CacheTiers = .all) async -> CacheTiers {
         var found = CacheTiers.none
         if tiers.contains(.memory), self.memory.contains(key) { found.insert(.memory) }
@@ -123,6 +152,10 @@ public actor CacheActor {
     /// Returns whether one of the chosen tiers has `key`.
     ///
     /// Does not count as a use of the entry.
+    ///
+    /// ```swift
+    /// let isOnDisk = await cache.contains(key, in: .disk)
+    /// ```
     public nonisolated func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
         await !self.tiers(holding: key, in: tiers).isEmpty
     }
@@ -132,6 +165,11 @@ public actor CacheActor {
     /// If an argument is `nil`, the call does not change its tiers. If the metadata names another body
     /// (``EntryMetadata/bodyDigest``) than the older entry, no look-up finds the older entry any more, even if the store
     /// fails.
+    ///
+    /// ```swift
+    /// let outcome = await cache.store(image, data: data, metadata: EntryMetadata(mediaType: "image/png"), for: key)
+    /// if case .refused(let reason)? = outcome { print(reason) }
+    /// ```
     ///
     /// - Returns: The outcome for the image, or `nil` without an image.
     @discardableResult
@@ -147,6 +185,10 @@ public actor CacheActor {
     }
 
     /// Stores an image in memory and its bytes in the byte tiers, like the store in the background, and waits for these.
+    ///
+    /// ```swift
+    /// try await cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+    /// ```
     ///
     /// - Returns: The outcome for the image, or `nil` without an image.
     /// - Throws: ``CacheError`` of a byte tier; the image is in memory all the same, and the other tiers have the bytes.
@@ -172,6 +214,12 @@ public actor CacheActor {
     }
 
     /// Returns when all background stores that began before the call have ended.
+    ///
+    /// ```swift
+    /// await cache.store(image, data: data, metadata: metadata, for: key)
+    /// await cache.waitForPendingStores()
+    /// let isStored = await cache.contains(key, in: .disk)  // true
+    /// ```
     public nonisolated func waitForPendingStores() async {
         await self.tiers.waitForPendingStores()
     }
@@ -179,6 +227,10 @@ public actor CacheActor {
     // MARK: Removing
 
     /// Removes the entry of `key` from the chosen tiers, and returns whether there was one.
+    ///
+    /// ```swift
+    /// let wasThere = try await cache.remove(key)
+    /// ```
     ///
     /// - Throws: ``CacheError`` if a byte tier cannot remove it.
     @discardableResult
@@ -191,6 +243,11 @@ public actor CacheActor {
     /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and returns whether
     /// there were any.
     ///
+    /// ```swift
+    /// await cache.store(image, data: data, metadata: metadata, for: key.derived("thumbnail"))
+    /// try await cache.removeFamily(of: key)  // also removes the thumbnail
+    /// ```
+    ///
     /// - Throws: ``CacheError`` if a byte tier cannot remove an entry.
     @discardableResult
     public nonisolated func removeFamily(of key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
@@ -201,6 +258,10 @@ public actor CacheActor {
 
     /// Removes all entries of the chosen tiers.
     ///
+    /// ```swift
+    /// try await cache.removeAll(from: .memory)
+    /// ```
+    ///
     /// - Throws: ``CacheError`` if a byte tier cannot remove its entries.
     public nonisolated func removeAll(from tiers: CacheTiers = .all) async throws {
         if tiers.contains(.memory) { self.memory.removeAll() }
@@ -210,6 +271,11 @@ public actor CacheActor {
     // MARK: Statistics
 
     /// Returns the statistics of the cache.
+    ///
+    /// ```swift
+    /// let statistics = await cache.statistics()
+    /// print(statistics.memory.hits, statistics.tiers.map(\.hits))
+    /// ```
     public func statistics() async -> CacheStatistics {
         var statistics = CacheStatistics()
         statistics.memory = self.memory.statistics

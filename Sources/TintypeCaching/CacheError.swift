@@ -17,6 +17,10 @@ public struct CacheError: TintypeError {
     public let underlyingError: SystemCallError?
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw CacheError(code: .tierFailed, message: "The archive is closed; open it before the first load.")
+    /// ```
     public init(code: Code, message: String, underlyingError: SystemCallError? = nil) {
         self.code = code
         self.message = message
@@ -226,6 +230,10 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     public let number: Int32
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// let error = SystemCallError(call: "open", number: ENOENT)
+    /// ```
     public init(call: String, number: Int32) {
         self.call = call
         self.number = number

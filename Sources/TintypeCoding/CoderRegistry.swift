@@ -25,11 +25,22 @@ public final class CoderRegistry: Sendable {
     private let state = Locked(State())
 
     /// Creates a registry, by default with all coders of this library.
+    ///
+    /// ```swift
+    /// let registry = CoderRegistry(coders: [PNGCoder(), JPEGCoder()])
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.coders = registry
+    /// ```
     public init(coders: [any ImageCoder] = [GIFCoder(), WebPCoder(), PNGCoder(), JPEGCoder()]) {
         for coder in coders { self.register(coder) }
     }
 
     /// Adds a coder that takes precedence over all others, and the formats of its own that it reads.
+    ///
+    /// ```swift
+    /// let registry = CoderRegistry()
+    /// let token = registry.register(JPEGCoder(shortcuts: []))
+    /// ```
     @discardableResult
     public func register(_ coder: any ImageCoder) -> Token {
         // Read the formats outside the lock, because the coder may be a user's.
@@ -47,6 +58,12 @@ public final class CoderRegistry: Sendable {
     /// Removes a registration.
     ///
     /// Does nothing if it was removed before.
+    ///
+    /// ```swift
+    /// let registry = CoderRegistry(coders: [])
+    /// let token = registry.register(PNGCoder())
+    /// registry.unregister(token)
+    /// ```
     public func unregister(_ token: Token) {
         self.state.withLock { $0.registrations.removeAll { $0.token == token } }
     }
@@ -55,6 +72,10 @@ public final class CoderRegistry: Sendable {
     public var ownFormats: [ImageFormat] { self.decodableFormats.filter { !$0.isKnown } }
 
     /// Returns the coder for the format of the bytes.
+    ///
+    /// ```swift
+    /// let header = try CoderRegistry().coder(decoding: data).open(data).header
+    /// ```
     ///
     /// - Throws: `CodingError` that names the format if it is known: `.notAnImage`, `.unsupportedFormat`.
     public func coder(decoding data: Data) throws(CodingError) -> any ImageCoder {
@@ -70,6 +91,10 @@ public final class CoderRegistry: Sendable {
     }
 
     /// Returns the coder that writes `format`.
+    ///
+    /// ```swift
+    /// let webp = try CoderRegistry().coder(encoding: .webp).encode(image, as: .webp, options: EncodeOptions())
+    /// ```
     ///
     /// - Throws: `CodingError.Code.unsupportedFormat`.
     public func coder(encoding format: ImageFormat) throws(CodingError) -> any ImageCoder {

@@ -15,6 +15,10 @@ public struct CodingError: TintypeError {
     public let format: ImageFormat?
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw CodingError(code: .unsupportedFormat, message: "The file is a sequence; send one image.", format: .gif)
+    /// ```
     public init(code: Code, message: String, format: ImageFormat? = nil) {
         self.code = code
         self.message = message

@@ -29,6 +29,10 @@ public final class DecodeLanes: Sendable {
     /// Creates `count` lanes, at least one.
     ///
     /// Their threads start with their first job.
+    ///
+    /// ```swift
+    /// let lanes = DecodeLanes(count: 2)
+    /// ```
     public convenience init(count: Int) {
         self.init(count: count, startThread: POSIXThread.start)
     }
@@ -42,6 +46,11 @@ public final class DecodeLanes: Sendable {
     /// Runs `work` on the least loaded lane.
     ///
     /// If the system refuses a thread for that lane, another lane that has a thread runs the work.
+    ///
+    /// ```swift
+    /// let lanes = DecodeLanes(count: 2)
+    /// let small = try await lanes.run { try image.resized(.width(400)) }
+    /// ```
     ///
     /// - Throws: `CancellationError` if the task is cancelled before the work begins, `CodingError.Code.tooManyThreads`
     ///   or `.outOfMemory` if no lane has a thread, any error of the work.

@@ -20,6 +20,11 @@ public struct DecodeOptions: Sendable, Hashable {
     public var scale: Double
 
     /// Creates options, by default for a full-size, complete image.
+    ///
+    /// ```swift
+    /// let options = DecodeOptions(sufficientSize: PixelSize(width: 400, height: 300), allowsTruncated: true)
+    /// let image = try ImageDecoder(data, registry: CoderRegistry()).decode(options: options)
+    /// ```
     public init(
         limits: DecodingLimits = DecodingLimits(),
         sufficientSize: PixelSize? = nil,

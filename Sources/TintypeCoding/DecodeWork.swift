@@ -50,6 +50,10 @@ public final class DecodeWork {
 
     /// Creates a counter with the budget of `limits`.
     ///
+    /// ```swift
+    /// let work = DecodeWork(DecodingLimits(maximumWork: 100_000_000), format: .png)
+    /// ```
+    ///
     /// - Parameters:
     ///   - limits: The limits, whose `maximumWork` is the budget.
     ///   - format: The format that errors name.
@@ -69,11 +73,20 @@ public final class DecodeWork {
     public var left: Int { self.budget - min(self.spent, self.budget) }
 
     /// Returns the number of rows of `width` pixels to handle in one step, at least one.
+    ///
+    /// ```swift
+    /// let rowCount = DecodeWork.rowsAtOnce(ofWidth: image.width)
+    /// ```
     public static func rowsAtOnce(ofWidth width: Int) -> Int {
         max(1, Self.unitsBetweenLooks / max(1, width))
     }
 
     /// Counts work that is about to be done.
+    ///
+    /// ```swift
+    /// let work = DecodeWork(DecodingLimits())
+    /// try work.count(image.width * image.height)
+    /// ```
     ///
     /// - Throws: `CodingError.Code.tooMuchWork` if it exceeds the budget, `CancellationError`.
     public func count(_ units: Int) throws {
@@ -83,6 +96,11 @@ public final class DecodeWork {
 
     /// Counts encoded bytes that are about to be read.
     ///
+    /// ```swift
+    /// let work = DecodeWork(DecodingLimits())
+    /// try work.count(bytes: data.count)
+    /// ```
+    ///
     /// - Throws: `CodingError.Code.tooMuchWork` if they exceed the budget, `CancellationError`.
     public func count(bytes: Int) throws {
         try self.count(bytes.saturatingMultiplied(by: Self.unitsPerByte))
@@ -91,6 +109,11 @@ public final class DecodeWork {
     /// Refuses work that is certain to come and exceeds the rest of the budget.
     ///
     /// Counts nothing.
+    ///
+    /// ```swift
+    /// let work = DecodeWork(DecodingLimits())
+    /// try work.require(image.width * image.height)
+    /// ```
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`.
     public func require(_ units: Int) throws(CodingError) {

@@ -29,6 +29,11 @@ public struct DecodingLimits: Sendable, Hashable {
     public var maximumAnimationPixels: Int
 
     /// Creates limits, by default the ones that the loader uses.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.limits = DecodingLimits(maximumPixels: 40_000_000, maximumFrames: 500)
+    /// ```
     public init(
         maximumPixels: Int = 100_000_000,
         maximumSide: Int = 32_768,

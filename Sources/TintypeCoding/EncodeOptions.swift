@@ -92,6 +92,11 @@ public struct EncodeOptions: Sendable, Hashable {
         public var colorProfile: Data?
 
         /// Creates a set of blocks, all absent by default.
+        ///
+        /// ```swift
+        /// let metadata = try ImageDecoder(data, registry: CoderRegistry()).metadata()
+        /// let options = EncodeOptions(metadata: .init(exif: metadata.exif, xmp: metadata.xmp))
+        /// ```
         public init(exif: Data? = nil, xmp: Data? = nil, colorProfile: Data? = nil) {
             self.exif = exif
             self.xmp = xmp
@@ -100,6 +105,11 @@ public struct EncodeOptions: Sendable, Hashable {
     }
 
     /// Creates options; by default for quality 80 over white, without metadata.
+    ///
+    /// ```swift
+    /// let options = EncodeOptions(quality: 75, isProgressive: true)
+    /// let jpeg = try await loader.encode(image, as: .jpeg, options: options)
+    /// ```
     public init(
         quality: Int = 80,
         background: Color = .white,
@@ -151,6 +161,10 @@ public struct AnimationContent: Sendable {
         public var milliseconds: Int
 
         /// Creates a frame.
+        ///
+        /// ```swift
+        /// let frame = AnimationContent.Frame(image: image, milliseconds: 500)
+        /// ```
         public init(image: Image, milliseconds: Int) {
             self.image = image
             self.milliseconds = milliseconds
@@ -163,6 +177,11 @@ public struct AnimationContent: Sendable {
     public var loopCount: Int
 
     /// Creates an animation, by default one that repeats forever.
+    ///
+    /// ```swift
+    /// let frames = [image, logo].map { AnimationContent.Frame(image: $0, milliseconds: 500) }
+    /// let gif = try await loader.encode(AnimationContent(frames: frames), as: .gif)
+    /// ```
     public init(frames: [Frame], loopCount: Int = 0) {
         self.frames = frames
         self.loopCount = loopCount

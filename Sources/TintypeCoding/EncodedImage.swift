@@ -4,6 +4,11 @@ public import TintypeImage
 ///
 /// It holds the encoded bytes, and no pixels. All calls are synchronous. Several lanes may make them at once, and each
 /// call starts afresh. Long loops count their work with a ``DecodeWork`` of the options' limits.
+///
+/// ```swift
+/// let encoded = try PNGCoder().open(data)
+/// let image = try encoded.decode(options: DecodeOptions()).image
+/// ```
 public protocol EncodedImage: Sendable {
     /// The header of the file.
     var header: ImageHeader { get }
@@ -150,6 +155,13 @@ public struct ParallelDecode: Sendable {
     public let help: @Sendable (_ isWanted: () -> Bool) -> Void
 
     /// Creates a description of a shared decode.
+    ///
+    /// ```swift
+    /// let encoded = try JPEGCoder().open(data)
+    /// let shared = ParallelDecode(image: encoded, helperCount: 1, helperByteCount: 1 << 20) { isWanted in
+    ///     while isWanted() {}
+    /// }
+    /// ```
     public init(
         image: any EncodedImage,
         helperCount: Int,
@@ -177,6 +189,10 @@ public struct DecodedImage: Sendable {
     /// Creates a result.
     ///
     /// Without sizes, the content covers the whole image.
+    ///
+    /// ```swift
+    /// let decoded = DecodedImage(image, coveredWidth: 400, coveredHeight: 299.5)
+    /// ```
     public init(_ image: Image, coveredWidth: Double? = nil, coveredHeight: Double? = nil) {
         self.image = image
         self.coveredWidth = coveredWidth ?? Double(image.width)

@@ -6,6 +6,24 @@ public import TintypeImage
 /// All calls are synchronous; the loader makes them on a decode lane. Several lanes may call a coder at once, so it
 /// keeps no state between calls. Long loops count their work with a ``DecodeWork``, which throws when the work exceeds
 /// the limits, and throws `CancellationError` when the task is cancelled.
+///
+/// ```swift
+/// struct ProgressiveJPEG: ImageCoder {
+///     let base = JPEGCoder()
+///     var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
+///     var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
+///
+///     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+///         try self.base.open(data, limits: limits)
+///     }
+///
+///     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+///         var options = options
+///         options.isProgressive = true
+///         return try self.base.encode(image, as: format, options: options)
+///     }
+/// }
+/// ```
 public protocol ImageCoder: Sendable {
     /// The formats that ``open(_:limits:)`` understands: known ones, or the coder's own.
     ///
@@ -76,6 +94,10 @@ public enum DecodeKind: Sendable, Hashable {
 
 extension ImageCoder {
     /// Parses the header of a file within the default limits.
+    ///
+    /// ```swift
+    /// let header = try JPEGCoder().open(data).header
+    /// ```
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     public func open(_ data: Data) throws -> any EncodedImage {

@@ -13,6 +13,12 @@ public struct ImageDecoder: Sendable {
     ///
     /// Allocates no pixel memory.
     ///
+    /// ```swift
+    /// let limits = DecodingLimits(maximumPixels: 40_000_000)
+    /// let decoder = try ImageDecoder(data, registry: CoderRegistry(), limits: limits)
+    /// print(decoder.header.format, decoder.header.uprightSize)
+    /// ```
+    ///
     /// - Parameters:
     ///   - data: The encoded bytes.
     ///   - registry: The coders to choose from by the format of the bytes.
@@ -39,12 +45,20 @@ public struct ImageDecoder: Sendable {
     ///
     /// Broken parts of the metadata are left out and cause no error.
     ///
+    /// ```swift
+    /// let camera = try ImageDecoder(data, registry: CoderRegistry()).metadata().cameraModel
+    /// ```
+    ///
     /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`.
     public func metadata() throws -> ImageMetadata {
         try self.encoded.metadata(limits: self.limits)
     }
 
     /// Decodes the image upright, and in sRGB unless the options say otherwise.
+    ///
+    /// ```swift
+    /// let image = try ImageDecoder(data, registry: CoderRegistry()).decode()
+    /// ```
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decode(options: DecodeOptions = DecodeOptions()) throws -> Image {
@@ -53,6 +67,11 @@ public struct ImageDecoder: Sendable {
 
     /// Decodes the image as stored: the image carries its orientation but is not turned, and its samples are not
     /// converted.
+    ///
+    /// ```swift
+    /// let stored = try ImageDecoder(data, registry: CoderRegistry()).decodeStored()
+    /// print(stored.image.orientation)
+    /// ```
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decodeStored(options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
@@ -89,6 +108,12 @@ public struct ImageDecoder: Sendable {
     ///
     /// These are the last steps of a decode. They cost least after the image was made smaller.
     ///
+    /// ```swift
+    /// let decoder = try ImageDecoder(data, registry: CoderRegistry())
+    /// let small = try decoder.decodeStored().image.resized(.width(400))
+    /// let image = try decoder.finish(small)
+    /// ```
+    ///
     /// - Parameters:
     ///   - image: The decoded image, resized or not.
     ///   - options: The options that say how the colour profile is handled.
@@ -104,6 +129,11 @@ public struct ImageDecoder: Sendable {
     }
 
     /// Returns a reader of the animation's frames, or `nil` for a still image.
+    ///
+    /// ```swift
+    /// let reader = try ImageDecoder(data, registry: CoderRegistry()).frameReader()
+    /// print(reader?.frames.count ?? 1)
+    /// ```
     ///
     /// - Throws: `CodingError`.
     public func frameReader(options: DecodeOptions = DecodeOptions()) throws -> (any FrameReader)? {
@@ -122,6 +152,11 @@ public struct ImageDecoder: Sendable {
     /// Passes the stored rows to `body`, which reads them one by one.
     ///
     /// Returns `nil` if the image cannot be streamed.
+    ///
+    /// ```swift
+    /// let decoder = try ImageDecoder(data, registry: CoderRegistry())
+    /// let layout = try decoder.withRows(options: DecodeOptions()) { rows, _, _ in rows.layout }
+    /// ```
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`, any error of `body`.
     public func withRows<Result>(
@@ -152,6 +187,11 @@ public struct ImageDecoder: Sendable {
     ///
     /// This covers the coder's work, the conversion to sRGB and the turn. It counts neither the encoded bytes nor
     /// images that the decoder returned earlier.
+    ///
+    /// ```swift
+    /// let decoder = try ImageDecoder(data, registry: CoderRegistry())
+    /// let byteCount = decoder.byteCount(options: DecodeOptions())
+    /// ```
     ///
     /// - Parameters:
     ///   - kind: The kind of decode.

@@ -23,6 +23,11 @@ public struct ImageHeader: Sendable {
     /// Creates a header with an image's format and size.
     ///
     /// Set the other properties as the coder finds them.
+    ///
+    /// ```swift
+    /// var header = ImageHeader(format: .png, pixelWidth: 800, pixelHeight: 600)
+    /// header.hasAlpha = true
+    /// ```
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
         self.format = format
         self.pixelWidth = pixelWidth
@@ -111,6 +116,12 @@ public struct AnimationTiming: Sendable, Hashable {
     public var durations: [Int] = []
 
     /// Creates the timing of a still image.
+    ///
+    /// ```swift
+    /// var timing = AnimationTiming()
+    /// timing.durations = [100, 100, 500]
+    /// print(timing.frameCount)  // 3
+    /// ```
     public init() {}
 
     /// The number of frames: 1 for still images.

@@ -4,6 +4,13 @@ public import TintypeImage
 /// Decodes an image while its bytes arrive.
 ///
 /// It parses each byte once. Use it on one lane at a time, from one thread.
+///
+/// ```swift
+/// if let decoder = try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()) {
+///     try decoder.append(data)
+///     if let preview = try decoder.preview() { show(preview) }
+/// }
+/// ```
 public protocol IncrementalDecoder: AnyObject {
     /// The header of the file, or `nil` until enough bytes have arrived.
     var header: ImageHeader? { get }

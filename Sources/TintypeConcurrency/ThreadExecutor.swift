@@ -21,6 +21,13 @@ public final class ThreadExecutor: SerialExecutor {
     private nonisolated(unsafe) let wakeup = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     /// Creates an executor whose thread is called `name` (15 bytes are kept).
+    ///
+    /// ```swift
+    /// actor Database {
+    ///     private let executor = ThreadExecutor(name: "database")
+    ///     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    /// }
+    /// ```
     public convenience init(name: String) {
         self.init(name: name, startThread: POSIXThread.start)
     }
@@ -38,6 +45,11 @@ public final class ThreadExecutor: SerialExecutor {
     }
 
     /// Starts the thread, unless it runs.
+    ///
+    /// ```swift
+    /// let executor = ThreadExecutor(name: "database")
+    /// try executor.start()
+    /// ```
     ///
     /// - Throws: `ThreadError` if the system refuses it. A later call tries again.
     public func start() throws(ThreadError) {
@@ -78,6 +90,11 @@ public final class ThreadExecutor: SerialExecutor {
     ///
     /// From the executor's own thread (an actor whose last reference goes away in one of its
     /// jobs) it returns at once, and the thread ends by itself. A second call does nothing.
+    ///
+    /// ```swift
+    /// let executor = ThreadExecutor(name: "database")
+    /// executor.shutdown()
+    /// ```
     public func shutdown() {
         // No thread starts after that.
         if self.queue.stop(self) { self.leaveThread() }

@@ -87,6 +87,13 @@ extension DownloadActor {
         public var networkPolicy = NetworkPolicy.unrestricted
 
         /// Creates a configuration with the defaults.
+        ///
+        /// ```swift
+        /// var configuration = DownloadActor.Configuration()
+        /// configuration.maximumConnectionsPerHost = 12
+        /// configuration.rateLimit = RateLimit(requestsPerSecond: 50, burst: 100)
+        /// let downloads = DownloadActor(configuration: configuration)
+        /// ```
         public init() {}
 
         /// The default fields of each request.
@@ -149,6 +156,11 @@ extension DownloadActor {
         public var maximumAge: Duration
 
         /// Creates a description of the store.
+        ///
+        /// ```swift
+        /// var configuration = DownloadActor.Configuration()
+        /// configuration.partialBodies = .init(directory: "/var/cache/images-partial", maximumBytes: 1 << 30)
+        /// ```
         public init(directory: String, maximumBytes: Int = 256 << 20, maximumAge: Duration = .seconds(86_400)) {
             self.directory = directory
             self.maximumBytes = maximumBytes
@@ -169,6 +181,11 @@ public struct MinimumSpeed: Sendable, Hashable {
     public var period: Duration
 
     /// Creates a limit.
+    ///
+    /// ```swift
+    /// var configuration = DownloadActor.Configuration()
+    /// configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 4_000, period: .seconds(5))
+    /// ```
     public init(bytesPerSecond: Int, period: Duration = .seconds(10)) {
         self.bytesPerSecond = bytesPerSecond
         self.period = max(period, .milliseconds(1))

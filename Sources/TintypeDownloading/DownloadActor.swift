@@ -25,6 +25,14 @@ public actor DownloadActor: ImageFetching {
     ///
     /// If there is no descriptor, thread or memory for the first download, it fails, and the next one tries again.
     ///
+    /// ```swift
+    /// let downloads = DownloadActor(hooks: DownloadHooks(modifyRequest: { request in
+    ///     var request = request
+    ///     request.headers["X-Trace"] = UUID().uuidString
+    ///     return request
+    /// }))
+    /// ```
+    ///
     /// - Parameters:
     ///   - configuration: The settings of the downloader.
     ///   - hooks: The functions that change requests and responses.
@@ -60,6 +68,13 @@ public actor DownloadActor: ImageFetching {
     /// Equal `http` and `https` requests in flight share one transfer. Cancelling a caller ends only its own
     /// wait; when the last caller has left, the transfer is stopped.
     ///
+    /// ```swift
+    /// let response = try await downloads.response(for: DownloadRequest(url: url), priority: .high) { progress in
+    ///     print(progress.fractionCompleted ?? 0)
+    /// }
+    /// print(response.body.count, response.metrics.total)
+    /// ```
+    ///
     /// - Parameters:
     ///   - request: The request. Fields that are `nil` take their values from the configuration.
     ///   - priority: The priority for this caller; the highest one of all callers applies.
@@ -91,6 +106,13 @@ public actor DownloadActor: ImageFetching {
     ///
     /// A later change is followed by a ``priorityDidChange(of:to:)`` that finds the transfer. The bytes of the body
     /// count until the response's claim goes away.
+    ///
+    /// ```swift
+    /// let response = try await downloads.response(
+    ///     for: DownloadRequest(url: url),
+    ///     observer: FetchObserver(didProgress: { progress in print(progress.receivedBytes) })
+    /// )
+    /// ```
     public nonisolated func response(
         for request: DownloadRequest,
         observer: FetchObserver
@@ -170,6 +192,10 @@ public actor DownloadActor: ImageFetching {
     }
 
     /// Cancels every download; each caller gets a `CancellationError`.
+    ///
+    /// ```swift
+    /// await downloads.cancelAll()
+    /// ```
     public func cancelAll() {
         self.reads.cancelAll()
         self.loop.engine.cancelAll()
@@ -180,6 +206,10 @@ public actor DownloadActor: ImageFetching {
     /// Each caller gets a `CancellationError`. The first bytes of unfinished bodies are on disk then. Later downloads
     /// fail with ``TintypeErrorCode/shutDown``. A second call waits for the first. A look-up of a name keeps its
     /// thread until the system's resolver ends it.
+    ///
+    /// ```swift
+    /// await downloads.shutdown()
+    /// ```
     public nonisolated func shutdown() async {
         let ending = self.ending.withLock { ending in
             // The task keeps the actor until all is closed, and no caller can cancel it.
@@ -310,6 +340,12 @@ extension DownloadActor {
     /// The transfer is neither shared nor resumed. A hook for requests receives the request, but hooks for responses do
     /// not receive the response. `file:` and `data:` URLs cannot be streamed.
     ///
+    /// ```swift
+    /// let stream = try await downloads.stream(for: DownloadRequest(url: url))
+    /// print(stream.head.expectedBytes ?? 0)
+    /// for try await chunk in stream { print(chunk.count) }
+    /// ```
+    ///
     /// - Parameters:
     ///   - request: The request. Fields that are `nil` take their values from the configuration.
     ///   - priority: The priority of the transfer.
@@ -359,11 +395,19 @@ extension DownloadActor {
     ///
     /// The priority matters while the transfer waits for its turn, and not afterwards. Does nothing if there is no
     /// transfer of an equal request.
+    ///
+    /// ```swift
+    /// await downloads.setPriority(.high, for: DownloadRequest(url: url))
+    /// ```
     public func setPriority(_ priority: DownloadPriority, for request: DownloadRequest) {
         self.loop.engine.setPriority(priority, of: request)
     }
 
     /// Changes the priority to the value that `priority` returns on the loop, so that the newest one applies.
+    ///
+    /// ```swift
+    /// await downloads.priorityDidChange(of: DownloadRequest(url: url)) { .high }
+    /// ```
     public func priorityDidChange(
         of request: DownloadRequest,
         to priority: @escaping @Sendable () -> DownloadPriority
@@ -376,11 +420,21 @@ extension DownloadActor {
     /// Active transfers continue.
     ///
     /// The downloader still reads `file:` and `data:` URLs, which need no network.
+    ///
+    /// ```swift
+    /// await downloads.suspend()
+    /// let waiting = Task { try await downloads.response(for: DownloadRequest(url: url)) }
+    /// await downloads.resume()
+    /// ```
     public func suspend() {
         self.loop.engine.isSuspended = true
     }
 
     /// Lets transfers start again.
+    ///
+    /// ```swift
+    /// await downloads.resume()
+    /// ```
     public func resume() {
         self.loop.engine.isSuspended = false
     }
@@ -425,11 +479,21 @@ extension DownloadActor {
     /// Returns when the first bytes of all unfinished bodies are on disk.
     ///
     /// Call it after the last download, before the process ends.
+    ///
+    /// ```swift
+    /// await downloads.flushPartialBodies()
+    /// ```
     public nonisolated func flushPartialBodies() async {
         await self.loop.engine.partials.store?.flush()
     }
 
     /// Returns a stream of the events of all transfers from now on.
+    ///
+    /// ```swift
+    /// for await event in downloads.events() {
+    ///     if case .failed(let error) = event.kind { print(event.url, error.code) }
+    /// }
+    /// ```
     ///
     /// - Parameter bufferSize: The number of events to buffer for a slow observer, which loses the oldest beyond that.
     /// - Returns: A stream of its own, which ends with the downloader, or with its shutdown.

@@ -37,5 +37,9 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var peakBodyBytes = 0
 
     /// Creates counters that are zero.
+    ///
+    /// ```swift
+    /// let counters = DownloadCounters()
+    /// ```
     public init() {}
 }

@@ -8,6 +8,17 @@ public import TintypeHTTP
 ///
 /// A loader calls it once for all callers of a source, and for one body of a source at a time. It stores and
 /// revalidates responses by their status and fields, as HTTP does.
+///
+/// ```swift
+/// struct ArchiveFetcher: ImageFetching {
+///     let archive: any Archive
+///
+///     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+///         let body = try await archive.item(named: request.url.path())
+///         return DownloadResponse(body: body ?? Data(), url: request.url, status: body == nil ? 404 : 200)
+///     }
+/// }
+/// ```
 public protocol ImageFetching: Sendable {
     /// Fetches the body of a resource.
     ///
@@ -44,6 +55,11 @@ public struct FetchObserver: Sendable {
     public let didReceive: (@Sendable (Data) -> Void)?
 
     /// Creates an observer, by default without functions.
+    ///
+    /// ```swift
+    /// let observer = FetchObserver(didProgress: { progress in print(progress.fractionCompleted ?? 0) })
+    /// let response = try await downloads.response(for: DownloadRequest(url: url), observer: observer)
+    /// ```
     public init(
         priority: @escaping @Sendable () -> DownloadPriority = { .normal },
         didProgress: @escaping @Sendable (TransferProgress) -> Void = { _ in },
@@ -57,6 +73,10 @@ public struct FetchObserver: Sendable {
 
 extension DownloadResponse {
     /// Creates a response, for fetchers of other kinds.
+    ///
+    /// ```swift
+    /// let response = DownloadResponse(body: data, url: url, headers: ["Cache-Control": "max-age=3600"])
+    /// ```
     ///
     /// - Parameters:
     ///   - body: The body.

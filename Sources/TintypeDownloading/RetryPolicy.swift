@@ -33,6 +33,10 @@ public struct RetryPolicy: Sendable, Hashable {
         public var minimumPerSecond: Double
 
         /// Creates a budget.
+        ///
+        /// ```swift
+        /// let policy = RetryPolicy(budget: .init(ratio: 0.2, minimumPerSecond: 1))
+        /// ```
         public init(ratio: Double = 0.1, minimumPerSecond: Double = 10) {
             self.ratio = ratio
             self.minimumPerSecond = minimumPerSecond
@@ -43,6 +47,11 @@ public struct RetryPolicy: Sendable, Hashable {
     public static let never = RetryPolicy(maximumAttempts: 1)
 
     /// Creates a policy.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.downloads.retryPolicy = RetryPolicy(maximumAttempts: 5, statusCodes: [429, 503])
+    /// ```
     public init(
         maximumAttempts: Int = 3,
         initialDelay: Duration = .milliseconds(250),

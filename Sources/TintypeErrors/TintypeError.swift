@@ -1,6 +1,14 @@
 /// An error of the library, with its cause and its remedy.
 ///
 /// Cancellation is never one of these errors: it is always a `CancellationError`.
+///
+/// ```swift
+/// do {
+///     let image = try await loader.image(for: request)
+/// } catch let error as any TintypeError {
+///     print(error.code, error.message)
+/// }
+/// ```
 public protocol TintypeError: Error, CustomStringConvertible {
     /// The kind of failure.
     var code: TintypeErrorCode { get }

@@ -36,6 +36,10 @@ public struct Freshness: Sendable, Hashable {
     public var flags: Flags
 
     /// Creates a freshness; without any more said, the response is stale from the start.
+    ///
+    /// ```swift
+    /// let freshness = Freshness(birth: Date(), lifetime: 3_600, staleIfError: 86_400)
+    /// ```
     public init(
         birth: Date,
         lifetime: Double = 0,
@@ -51,16 +55,31 @@ public struct Freshness: Sendable, Hashable {
     }
 
     /// The `current_age` of RFC 9111 (4.2.3), in seconds; never negative.
+    ///
+    /// ```swift
+    /// let freshness = Freshness(birth: Date(timeIntervalSinceNow: -60), lifetime: 3_600)
+    /// print(freshness.age(at: Date()))  // about 60
+    /// ```
     public func age(at date: Date) -> Double {
         max(0, date.timeIntervalSince(self.birth))
     }
 
     /// Whether the age is under the lifetime.
+    ///
+    /// ```swift
+    /// let freshness = Freshness(birth: Date(timeIntervalSinceNow: -60), lifetime: 3_600)
+    /// print(freshness.isFresh(at: Date()))  // true
+    /// ```
     public func isFresh(at date: Date) -> Bool {
         self.lifetime > self.age(at: date)
     }
 
     /// The seconds since it became stale; negative while it is fresh.
+    ///
+    /// ```swift
+    /// let freshness = Freshness(birth: Date(timeIntervalSinceNow: -60), lifetime: 3_600)
+    /// print(freshness.staleness(at: Date()))  // about -3,540
+    /// ```
     public func staleness(at date: Date) -> Double {
         self.age(at: date) - self.lifetime
     }

@@ -6,12 +6,21 @@ public struct HeaderField: Sendable {
     public var value: String
 
     /// Creates a field.
+    ///
+    /// ```swift
+    /// let field = HeaderField(name: "Accept-Language", value: "de")
+    /// ```
     public init(name: String, value: String) {
         self.name = name
         self.value = value
     }
 
     /// Whether the field has this name; the case of ASCII letters does not count.
+    ///
+    /// ```swift
+    /// let field = HeaderField(name: "ETag", value: "\"a\"")
+    /// print(field.isNamed("etag"))  // true
+    /// ```
     public func isNamed(_ other: String) -> Bool {
         Self.areSame(self.name, other)
     }
@@ -61,6 +70,11 @@ public struct HeaderFields: Sendable {
     private var fields: [(String, String)]
 
     /// Creates headers with no field.
+    ///
+    /// ```swift
+    /// var headers = HeaderFields()
+    /// headers["Accept"] = "image/webp"
+    /// ```
     public init() {
         self.fields = []
     }
@@ -72,11 +86,21 @@ public struct HeaderFields: Sendable {
     }
 
     /// The values of all fields called `name`, in their order.
+    ///
+    /// ```swift
+    /// let headers: HeaderFields = ["Vary": "Accept", "vary": "Origin"]
+    /// print(headers.values(for: "Vary"))  // ["Accept", "Origin"]
+    /// ```
     public func values(for name: String) -> [String] {
         self.fields.filter { HeaderField.areSame($0.0, name) }.map(\.1)
     }
 
     /// Adds a field after the others, whether or not the name occurs already.
+    ///
+    /// ```swift
+    /// var headers: HeaderFields = ["Vary": "Accept"]
+    /// headers.append("Origin", for: "Vary")
+    /// ```
     public mutating func append(_ value: String, for name: String) {
         self.fields.append((name, value))
     }
@@ -84,6 +108,11 @@ public struct HeaderFields: Sendable {
     /// Makes `value` the only one of `name`; `nil` removes the name.
     ///
     /// The field keeps the place of the first one of that name.
+    ///
+    /// ```swift
+    /// var headers: HeaderFields = ["Vary": "Accept"]
+    /// headers.set("Origin", for: "Vary")
+    /// ```
     public mutating func set(_ value: String?, for name: String) {
         guard let value else { return self.fields.removeAll { HeaderField.areSame($0.0, name) } }
         guard let index = self.fields.firstIndex(where: { HeaderField.areSame($0.0, name) }) else {

@@ -21,6 +21,14 @@ public final class ResponseRecord: Sendable {
     public let freshness: Freshness
 
     /// Creates a record.
+    ///
+    /// ```swift
+    /// let now = Date()
+    /// let record = ResponseRecord(
+    ///     status: 200, fields: ["Cache-Control": "max-age=60"], requestDate: now, responseDate: now,
+    ///     selectionDigest: nil, freshness: Freshness(birth: now, lifetime: 60)
+    /// )
+    /// ```
     public init(
         status: Int,
         fields: HeaderFields,
@@ -38,6 +46,10 @@ public final class ResponseRecord: Sendable {
     }
 
     /// The values of all fields called `name`, in their order; the case of ASCII letters does not count.
+    ///
+    /// ```swift
+    /// let directives = metadata.response?.values(for: "Cache-Control")
+    /// ```
     public func values(for name: String) -> [String] {
         self.fields.values(for: name)
     }

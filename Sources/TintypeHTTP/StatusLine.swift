@@ -10,6 +10,10 @@ public struct StatusCodes: Sendable, Hashable, ExpressibleByArrayLiteral {
     public static let success = StatusCodes(200..<300)
 
     /// Creates the set of all codes in `range`.
+    ///
+    /// ```swift
+    /// let codes = StatusCodes(200..<400)
+    /// ```
     public init(_ range: Range<Int>) {
         self.ranges = [range]
     }
@@ -20,16 +24,28 @@ public struct StatusCodes: Sendable, Hashable, ExpressibleByArrayLiteral {
     }
 
     /// Whether `code` is one of the set.
+    ///
+    /// ```swift
+    /// let isAccepted = StatusCodes.success.contains(204)  // true
+    /// ```
     public func contains(_ code: Int) -> Bool {
         self.ranges.contains { $0.contains(code) }
     }
 
     /// The set with one more code.
+    ///
+    /// ```swift
+    /// let codes = StatusCodes.success.union(304)
+    /// ```
     public func union(_ code: Int) -> StatusCodes {
         self.union(StatusCodes(code..<(code + 1)))
     }
 
     /// The codes of both sets.
+    ///
+    /// ```swift
+    /// let codes = StatusCodes.success.union([304, 410])
+    /// ```
     public func union(_ other: StatusCodes) -> StatusCodes {
         var copy = self
         copy.ranges += other.ranges.filter { !self.ranges.contains($0) }

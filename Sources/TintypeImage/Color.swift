@@ -10,6 +10,10 @@ public struct Color: Sendable, Hashable {
     public var alpha: UInt8
 
     /// Creates a colour, by default an opaque one.
+    ///
+    /// ```swift
+    /// let veil = Color(red: 0, green: 0, blue: 0, alpha: 128)
+    /// ```
     public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
         self.red = red
         self.green = green
@@ -21,6 +25,10 @@ public struct Color: Sendable, Hashable {
     /// missing.
     ///
     /// Source: CSS Color Module Level 4, section 5.2, "The RGB Hexadecimal Notations".
+    ///
+    /// ```swift
+    /// let orange = Color(hex: "#ff8800")
+    /// ```
     ///
     /// - Returns: `nil` for any other text.
     public init?(hex text: some StringProtocol) {

@@ -26,6 +26,11 @@ public struct Image: Sendable {
     public var scale: Double { Double(Float(bitPattern: self.scaleBits)) }
 
     /// Wraps pixels as an image.
+    ///
+    /// ```swift
+    /// let pixels = try PixelBuffer(PixelLayout(format: .gray8, width: 64, height: 64)) { _ in }
+    /// let black = Image(pixels: pixels)
+    /// ```
     public init(
         pixels: PixelBuffer,
         orientation: Orientation = .up,
@@ -52,17 +57,36 @@ public struct Image: Sendable {
     public var hasAlpha: Bool { self.pixels.format.hasAlpha }
 
     /// The same image with other pixels, which are upright.
+    ///
+    /// ```swift
+    /// let pixels = try PixelBuffer(image.pixels.layout) { _ in }
+    /// let blank = image.replacingPixels(pixels, orientation: .up)
+    /// ```
     public func replacingPixels(_ pixels: PixelBuffer, orientation: Orientation) -> Image {
         self.replacing(pixels: pixels, orientation: orientation)
     }
 
     /// The same image, which is unfinished.
+    ///
+    /// ```swift
+    /// let preview = image.markedAsPreview()
+    /// print(preview.isPreview)  // true
+    /// ```
     public func markedAsPreview() -> Image { self.replacing(isPreview: true) }
 
     /// The same image whose samples are in the colour space of `profile`.
+    ///
+    /// ```swift
+    /// let profile = ColorProfile(data: try Data(contentsOf: URL(filePath: "/usr/share/color/icc/sRGB.icc")))
+    /// let tagged = image.tagged(with: profile)
+    /// ```
     public func tagged(with profile: ColorProfile) -> Image { self.replacing(colorProfile: profile) }
 
     /// The same image with another scale.
+    ///
+    /// ```swift
+    /// let retina = image.replacingScale(2)
+    /// ```
     public func replacingScale(_ scale: Double) -> Image { self.replacing(scale: scale) }
 
     private func replacing(
@@ -106,6 +130,10 @@ public final class ColorProfile: Sendable {
     /// Wraps the bytes of a profile.
     ///
     /// A slice is copied: it would keep the whole file that it was cut from.
+    ///
+    /// ```swift
+    /// let profile = ColorProfile(data: try Data(contentsOf: URL(filePath: "/usr/share/color/icc/sRGB.icc")))
+    /// ```
     public init(data: Data) {
         self.data = data.startIndex == 0 ? data : data.withUnsafeBytes { Data($0) }
     }

@@ -11,6 +11,10 @@ public struct ImageError: TintypeError, Equatable {
     public let message: String
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw ImageError(code: .invalidSize, message: "The tile has no pixels; give it a side of at least 1.")
+    /// ```
     public init(code: Code, message: String) {
         self.code = code
         self.message = message

@@ -8,6 +8,11 @@ extension ImageFormat {
     ///
     /// Sources: the formats' specifications; for the ISO media brands RFC 4337 and the MP4 registration authority.
     ///
+    /// ```swift
+    /// let format = ImageFormat(sniffing: data)
+    /// let gif = ImageFormat(sniffing: Array("GIF89a".utf8))  // .gif
+    /// ```
+    ///
     /// - Parameters:
     ///   - bytes: The file, or its start.
     ///   - formats: The formats of coders, which are matched before the known ones.

@@ -32,6 +32,12 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
 
     /// Describes a format of a coder, which names it among the formats that it reads or writes.
     ///
+    /// ```swift
+    /// let format = ImageFormat(name: "ktx", mediaType: "image/ktx", fileExtensions: ["ktx"]) { start in
+    ///     start.starts(with: [0xAB, 0x4B, 0x54, 0x58])
+    /// }
+    /// ```
+    ///
     /// - Parameters:
     ///   - name: The name, also in files of caches: no other format may have it.
     ///   - mediaType: The media type, for the `Accept` field of requests.
@@ -141,6 +147,10 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates the format of a name as ``name`` returns it, or `nil`; `jpg` is valid as well.
     ///
+    /// ```swift
+    /// let format = ImageFormat(name: "webp")  // .webp
+    /// ```
+    ///
     /// - Parameters:
     ///   - name: The name, in any case.
     ///   - formats: The formats of coders, in addition to the known ones.
@@ -156,6 +166,10 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Creates the format of a file name extension without its dot, or `nil`.
+    ///
+    /// ```swift
+    /// let format = ImageFormat(fileExtension: url.pathExtension)
+    /// ```
     ///
     /// - Parameters:
     ///   - fileExtension: The extension, in any case.

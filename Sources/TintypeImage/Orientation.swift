@@ -25,6 +25,10 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
     public var swapsSides: Bool { self.rawValue >= 5 }
 
     /// The size of the upright image, of one that is stored as `width` by `height`.
+    ///
+    /// ```swift
+    /// let size = image.orientation.uprightSize(width: image.width, height: image.height)
+    /// ```
     public func uprightSize(width: Int, height: Int) -> (width: Int, height: Int) {
         self.swapsSides ? (height, width) : (width, height)
     }
@@ -51,6 +55,10 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
     }
 
     /// This one and then another, as one.
+    ///
+    /// ```swift
+    /// let turn = Orientation.right.followed(by: .right)  // .down
+    /// ```
     public func followed(by next: Orientation) -> Orientation {
         let (first, second) = (self.parts, next.parts)
         // A mirroring after a turn is the mirroring before the turn in the other direction.
@@ -63,6 +71,10 @@ extension Image {
     /// The image turned upright: the orientation is applied, once, to the pixels.
     ///
     /// Returns the image itself when it is upright already.
+    ///
+    /// ```swift
+    /// let upright = try image.upright()
+    /// ```
     ///
     /// - Throws: `ImageError.Code.outOfMemory`, `CancellationError`.
     public func upright() throws -> Image {

@@ -18,6 +18,13 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels.
     ///
+    /// ```swift
+    /// let layout = try PixelLayout(format: .gray8, width: 64, height: 64)
+    /// let white = try PixelBuffer(layout) { bytes in
+    ///     for offset in 0..<layout.byteCount { bytes.storeBytes(of: 255, toByteOffset: offset, as: UInt8.self) }
+    /// }
+    /// ```
+    ///
     /// - Parameters:
     ///   - layout: The size and format of the pixels.
     ///   - fill: Writes all planes. The bytes are zero before it runs.
@@ -54,6 +61,10 @@ public final class PixelBuffer: Sendable {
     }
 
     /// Calls `body` with the bytes of all planes; `layout` says where each lies.
+    ///
+    /// ```swift
+    /// let red = image.pixels.withBytes { $0.unsafeLoad(fromByteOffset: 0, as: UInt8.self) }
+    /// ```
     public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -72,6 +83,16 @@ public final class PixelBuffer: Sendable {
 /// Gives the rows of an image one at a time, from the top: for work that needs no whole image.
 ///
 /// Used by one thread at a time.
+///
+/// ```swift
+/// let decoder = try ImageDecoder(data, registry: CoderRegistry())
+/// let rowCount = try decoder.withRows(options: DecodeOptions()) { rows, _, _ in
+///     let row = UnsafeMutableRawBufferPointer.allocate(byteCount: rows.layout.planes[0].bytesPerRow, alignment: 64)
+///     defer { row.deallocate() }
+///     for _ in 0..<rows.layout.height { try rows.readRow(into: row) }
+///     return rows.layout.height
+/// }
+/// ```
 public protocol RowSource: AnyObject {
     /// The size and format of the image; its planes say how long a row is.
     var layout: PixelLayout { get }

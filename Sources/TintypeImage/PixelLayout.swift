@@ -32,6 +32,11 @@ public struct PixelLayout: Sendable, Hashable {
 
     /// Lays out an image of `width` by `height` pixels.
     ///
+    /// ```swift
+    /// let layout = try PixelLayout(format: .rgb8, width: 800, height: 600)
+    /// print(layout.byteCount)  // 1,459,200: rows begin at multiples of 64 bytes
+    /// ```
+    ///
     /// - Throws: `ImageError.Code.invalidSize` when a side is under 1 or the size overflows.
     public init(format: PixelFormat, width: Int, height: Int) throws(ImageError) {
         guard let plane = Plane(bytesPerPixel: format.channelCount, width: width, height: height) else {
@@ -81,6 +86,10 @@ public struct PixelSize: Sendable, Hashable {
     public var height: Int
 
     /// Creates a size.
+    ///
+    /// ```swift
+    /// let options = DecodeOptions(sufficientSize: PixelSize(width: 400, height: 300))
+    /// ```
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height

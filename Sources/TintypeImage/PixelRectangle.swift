@@ -10,6 +10,10 @@ public struct PixelRectangle: Sendable, Hashable, Codable {
     public var height: Int
 
     /// Names a part by its corner and size.
+    ///
+    /// ```swift
+    /// let transform = JPEGTransform(crop: PixelRectangle(x: 0, y: 160, width: 800, height: 600))
+    /// ```
     public init(x: Int, y: Int, width: Int, height: Int) {
         self.x = x
         self.y = y

@@ -6,6 +6,10 @@ extension LoaderStatistics {
     /// Counters rise as long as the loader lives. The figures of the cache and of the downloads include other loaders that
     /// share them.
     ///
+    /// ```swift
+    /// let text = await loader.statistics().prometheusText(prefix: "images")
+    /// ```
+    ///
     /// - Parameter prefix: The beginning of each name: letters, digits and `_`; default `tintype`.
     /// - Returns: The lines, for a response of the type `text/plain; version=0.0.4`.
     public func prometheusText(prefix: String = "tintype") -> String {

@@ -53,6 +53,10 @@ public actor PreviewDecoder {
 
     /// Creates a decoder that has seen no bytes.
     ///
+    /// ```swift
+    /// let decoder = PreviewDecoder(registry: CoderRegistry(), lanes: DecodeLanes(count: 1))
+    /// ```
+    ///
     /// - Parameters:
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
@@ -80,6 +84,11 @@ public actor PreviewDecoder {
     /// Decodes bytes, and returns the image as far as it is known, if there is something new to show.
     ///
     /// It is upright and marked as a preview.
+    ///
+    /// ```swift
+    /// let decoder = PreviewDecoder(registry: CoderRegistry(), lanes: DecodeLanes(count: 1))
+    /// if let preview = await decoder.append(data.prefix(20_000)) { show(preview) }
+    /// ```
     public func append(_ bytes: Data) -> Image? {
         guard !self.isOver, !Task.isCancelled else { return nil }
         do {

@@ -25,6 +25,10 @@ public struct StoredRendering: Sendable {
 
         /// Describes transforms.
         ///
+        /// ```swift
+        /// let transform = StoredRendering.Transform(byteCount: { 2 * $0.byteCount }) { try pipeline.transform($0) }
+        /// ```
+        ///
         /// - Parameters:
         ///   - byteCount: The most bytes that they take at once, with the image and the result.
         ///   - image: Transforms an image.
@@ -38,6 +42,16 @@ public struct StoredRendering: Sendable {
     }
 
     /// Describes a rendering.
+    ///
+    /// ```swift
+    /// let rendering = StoredRendering(
+    ///     sufficientSize: PixelSize(width: 400, height: 300),
+    ///     size: PixelSize(width: 400, height: 300),
+    ///     orientation: .up,
+    ///     byteCount: { _ in 0 },
+    ///     resize: { try $0.resized(.stretch(width: 400, height: 300)) }
+    /// )
+    /// ```
     ///
     /// - Parameters:
     ///   - sufficientSize: The stored size that suffices: decoders may give less than the whole.

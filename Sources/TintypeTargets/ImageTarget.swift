@@ -65,6 +65,11 @@ public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     public let description: String
 
     /// Creates a key with a name.
+    ///
+    /// ```swift
+    /// let cover = TargetKey("cover")
+    /// loader.load(request, into: frame, key: cover)
+    /// ```
     public init(_ name: String) {
         self.description = name
     }
@@ -96,6 +101,11 @@ public struct TargetImage: Sendable {
     public let source: LoadSource?
 
     /// Creates an image for a target, as loads do; useful for tests of targets.
+    ///
+    /// ```swift
+    /// let shown = TargetImage(image: image, kind: .final, source: .memory)
+    /// await frame.setImage(shown, for: .image)
+    /// ```
     public init(image: Image, kind: Kind, source: LoadSource? = nil) {
         self.image = image
         self.kind = kind
@@ -157,6 +167,11 @@ public struct TargetOptions: Sendable {
     public var transitionUse: TransitionUse
 
     /// Creates options, by default without placeholder and failure image.
+    ///
+    /// ```swift
+    /// let options = TargetOptions(placeholder: image, transitionUse: .never)
+    /// loader.load(request, into: frame, options: options)
+    /// ```
     public init(
         placeholder: Image? = nil,
         placeholderUse: PlaceholderUse = .immediately,

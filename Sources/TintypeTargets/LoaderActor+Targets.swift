@@ -11,6 +11,11 @@ extension LoaderActor {
     /// ``LoadOptions/previews``, and at last the image or the failure image. An image in memory appears in one step, without
     /// the placeholder before it.
     ///
+    /// ```swift
+    /// let load = loader.load(request, into: frame, options: TargetOptions(placeholder: image))
+    /// print(try await load.response.source)
+    /// ```
+    ///
     /// - Parameters:
     ///   - request: The request. If it is `nil` or has an empty URL, the target shows the placeholder, and the load fails
     ///     with `LoadError.Code.invalidURL`.
@@ -34,6 +39,10 @@ extension LoaderActor {
     /// Cancels the load into a target, if there is one.
     ///
     /// The target keeps its current image.
+    ///
+    /// ```swift
+    /// loader.cancelLoad(of: frame)
+    /// ```
     public nonisolated func cancelLoad(of target: some ImageTarget, key: TargetKey = .image) {
         target.imageLoads.cancel(key)
     }

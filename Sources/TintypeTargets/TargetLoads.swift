@@ -21,6 +21,15 @@ public final class TargetLoads: Sendable {
     private let state = Locked(State())
 
     /// Creates the loads of a target, which stores them.
+    ///
+    /// ```swift
+    /// actor Frame: ImageTarget {
+    ///     nonisolated let imageLoads = TargetLoads()
+    ///
+    ///     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) {}
+    ///     func setImage(_ image: TargetImage, for key: TargetKey) {}
+    /// }
+    /// ```
     public init() {}
 
     deinit {
@@ -33,12 +42,20 @@ public final class TargetLoads: Sendable {
     /// Cancels the load of a key, if there is one.
     ///
     /// The target shows nothing of it afterwards, except in a call under way.
+    ///
+    /// ```swift
+    /// frame.imageLoads.cancel("cover")
+    /// ```
     public func cancel(_ key: TargetKey) {
         let entry = self.state.withLock { $0.entries.removeValue(forKey: key) }
         entry?.task.cancel()
     }
 
     /// Cancels all loads.
+    ///
+    /// ```swift
+    /// frame.imageLoads.cancelAll()
+    /// ```
     public func cancelAll() {
         let entries = self.state.withLock { state in
             defer { state.entries = [:] }
@@ -119,6 +136,11 @@ public struct TargetLoad: Sendable {
     /// Cancels the load, unless it is over.
     ///
     /// The target keeps its current image.
+    ///
+    /// ```swift
+    /// let load = loader.load(request, into: frame)
+    /// load.cancel()
+    /// ```
     public func cancel() {
         self.loads?.cancel(self.id, self.key)
         // A load that lost its place may still wait for its target.

@@ -5,6 +5,17 @@ public import TintypeImage
 /// A transformer is a value that holds all its parameters. It runs on a decode lane within the memory gate, and several
 /// lanes may run it at once. It receives upright images in sRGB with straight alpha, unless the load keeps another
 /// colour profile.
+///
+/// ```swift
+/// struct Watercolor: ImageTransformer {
+///     var sigma: Double
+///     var key: String { "watercolor(\(self.sigma))" }
+///
+///     func transform(_ image: Image) throws -> Image {
+///         try TransformPipeline([.blur(.gaussian(sigma: self.sigma)), .adjust(.saturation(1.4))]).transform(image)
+///     }
+/// }
+/// ```
 public protocol ImageTransformer: Sendable {
     /// The name of the transformer and every parameter that changes a pixel, as canonical text without line breaks.
     ///
@@ -42,6 +53,11 @@ public struct TransformFootprint: Sendable, Hashable {
     public var workingByteCount: Int
 
     /// Creates a footprint; by default the transform needs no memory in addition to source and result.
+    ///
+    /// ```swift
+    /// let layout = try PixelLayout(format: .rgb8, width: 800, height: 600)
+    /// let footprint = TransformFootprint(result: layout, workingByteCount: layout.byteCount)
+    /// ```
     public init(result: PixelLayout, workingByteCount: Int = 0) {
         self.result = result
         self.workingByteCount = workingByteCount

@@ -12,6 +12,10 @@ public struct TransformError: TintypeError {
     public let message: String
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw TransformError(code: .invalidParameter, message: "The sigma is under 0; give it a positive number.")
+    /// ```
     public init(code: Code, message: String) {
         self.code = code
         self.message = message

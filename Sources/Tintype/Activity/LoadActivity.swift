@@ -58,6 +58,14 @@ public struct LoadActivity: Sendable {
 }
 
 /// An observer of the events of a loader, for logs, metrics and traces.
+///
+/// ```swift
+/// struct FailureLog: LoadObserver {
+///     func loader(didObserve activity: LoadActivity) {
+///         if case .failed(let error) = activity.kind { print(activity.request.url, error) }
+///     }
+/// }
+/// ```
 public protocol LoadObserver: Sendable {
     /// Receives an event at once, on a thread of the loader or of a caller. The events of a load come in order, one
     /// after the other.

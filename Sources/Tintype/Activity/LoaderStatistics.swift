@@ -113,6 +113,11 @@ public struct LatencyHistogram: Sendable, Hashable {
     public private(set) var sum: Double = 0
 
     /// Makes an empty histogram.
+    ///
+    /// ```swift
+    /// let histogram = LatencyHistogram()
+    /// print(histogram.upperBound(ofQuantile: 0.5) == nil)  // true
+    /// ```
     public init() {}
 
     mutating func add(_ duration: Duration) {
@@ -123,6 +128,10 @@ public struct LatencyHistogram: Sendable, Hashable {
     }
 
     /// Returns the upper bound, in seconds, of the bucket with the `quantile` (0 to 1) of the durations.
+    ///
+    /// ```swift
+    /// let seconds = await loader.statistics().imageDuration.upperBound(ofQuantile: 0.99)
+    /// ```
     ///
     /// - Returns: The bound; `nil` for an empty histogram, infinity for the last bucket.
     public func upperBound(ofQuantile quantile: Double) -> Double? {

@@ -98,6 +98,10 @@ extension EntryMetadata {
 
     /// Returns the age of the origin's response at a time, including its age on arrival (RFC 9111, 4.2.3); zero if
     /// there is no response.
+    ///
+    /// ```swift
+    /// let age = response.metadata.age()
+    /// ```
     public func age(at date: Date = Date()) -> Duration {
         .seconds(min(max(0, self.response?.freshness.age(at: date) ?? 0), 3_155_760_000))
     }
@@ -108,6 +112,11 @@ extension EncodedResponse {
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
     /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
+    ///
+    /// ```swift
+    /// let response = try await loader.encoded(request, as: .webp())
+    /// let seconds = Int(response.age() / .seconds(1))  // for the field Age
+    /// ```
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }
 
@@ -116,6 +125,10 @@ extension ImageResponse {
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
     /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
+    ///
+    /// ```swift
+    /// let age = try await loader.response(for: request).age()
+    /// ```
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }
 
@@ -124,5 +137,9 @@ extension DataResponse {
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
     /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
+    ///
+    /// ```swift
+    /// let age = try await loader.dataResponse(for: request).age()
+    /// ```
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }

@@ -14,6 +14,11 @@ public struct OutputEncoding: Sendable, Hashable {
     let number: UInt64
 
     /// Creates an encoding.
+    ///
+    /// ```swift
+    /// let encoding = OutputEncoding(.png, options: EncodeOptions(pngLevel: 9))
+    /// let png = try await loader.encoded(request, as: encoding).data
+    /// ```
     public init(_ format: ImageFormat, options: EncodeOptions = EncodeOptions()) {
         self.format = format
         self.options = options
@@ -26,6 +31,10 @@ public struct OutputEncoding: Sendable, Hashable {
     /// JPEG, with transparency over white.
     ///
     /// The quality is clamped to 1 through 100.
+    ///
+    /// ```swift
+    /// let jpeg = try await loader.encoded(request, as: .jpeg(quality: 85, isProgressive: true)).data
+    /// ```
     public static func jpeg(quality: Int = 80, isProgressive: Bool = false) -> OutputEncoding {
         OutputEncoding(.jpeg, options: EncodeOptions(quality: quality, isProgressive: isProgressive))
     }
@@ -33,6 +42,10 @@ public struct OutputEncoding: Sendable, Hashable {
     /// Lossy WebP.
     ///
     /// The quality is clamped to 1 through 100.
+    ///
+    /// ```swift
+    /// let webp = try await loader.encoded(request, as: .webp(quality: 75)).data
+    /// ```
     public static func webp(quality: Int = 80) -> OutputEncoding {
         OutputEncoding(.webp, options: EncodeOptions(quality: quality))
     }

@@ -25,6 +25,11 @@ public struct FailureLifetimes: Sendable, Hashable {
     public var countLimit: Int
 
     /// Creates lifetimes.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.failureLifetimes = FailureLifetimes(missing: .seconds(300), undecodable: nil)
+    /// ```
     public init(
         missing: Duration? = .seconds(30),
         undecodable: Duration? = .seconds(30),

@@ -21,6 +21,12 @@ public struct FreshnessBounds: Sendable, Hashable {
     public var maximumLifetime: Duration?
 
     /// Creates bounds, by default without effect.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.cachePolicy = .honorFreshness
+    /// configuration.freshnessBounds = FreshnessBounds(minimumLifetime: .seconds(60), maximumLifetime: .seconds(3_600))
+    /// ```
     public init(
         defaultLifetime: Duration = .zero,
         minimumLifetime: Duration = .zero,

@@ -13,6 +13,10 @@ extension LoaderActor {
     ///
     /// The loader caches nothing of it.
     ///
+    /// ```swift
+    /// let avatar = try await loader.image(from: data, thumbnail: .fill(width: 128, height: 128))
+    /// ```
+    ///
     /// - Parameters:
     ///   - data: The encoded bytes.
     ///   - thumbnail: The size to bring the image to; `nil` keeps it full size.
@@ -56,6 +60,10 @@ extension LoaderActor {
     /// Stores the encoded bytes of `request` as if its origin had just sent them, and returns when the disk has them.
     ///
     /// The call takes its turn among the loads of the source. Images of other bytes leave the cache.
+    ///
+    /// ```swift
+    /// try await loader.store(data, for: request, headers: ["Cache-Control": "max-age=86400"])
+    /// ```
     ///
     /// - Parameters:
     ///   - data: The encoded bytes; they must begin like an image, or as the configuration's `isStorable` says.
@@ -109,6 +117,10 @@ extension LoaderActor {
     /// decides its lifetime, its extra values and its scale. The image stays whatever bytes arrive for other requests.
     /// The results of ``encoded(_:as:caching:)`` for it stay in memory as well.
     ///
+    /// ```swift
+    /// try await loader.store(image, for: request)
+    /// ```
+    ///
     /// - Returns: Whether it is in memory, or why not; `nil` if the request stores nothing there.
     /// - Throws: `LoadError` if the request makes no sense.
     @discardableResult
@@ -128,6 +140,10 @@ extension LoaderActor {
     /// Returns the tiers that can answer `request`: memory if it has the image, and disk if it has bytes for it.
     ///
     /// The result says nothing about freshness, and the call does not count as a use.
+    ///
+    /// ```swift
+    /// let tiers = await loader.tiers(holding: request)  // such as [.disk]
+    /// ```
     public nonisolated func tiers(holding request: ImageRequest) async -> CacheTiers {
         // A request that makes no sense is not cached.
         guard let request = try? await self.admitted(request) else { return .none }
@@ -138,6 +154,10 @@ extension LoaderActor {
 
     /// Returns whether a load with ``CachePolicy/cacheOnly`` that queries all tiers would find the image of `request`,
     /// its bytes, or the decoded original of a thumbnail.
+    ///
+    /// ```swift
+    /// let isCached = await loader.contains(request)
+    /// ```
     public nonisolated func contains(_ request: ImageRequest) async -> Bool {
         guard await self.tiers(holding: request).isEmpty else { return true }
         guard let request = try? await self.admitted(request) else { return false }
@@ -147,6 +167,10 @@ extension LoaderActor {
     /// Removes the original of `request` and all images of it from both tiers, and forgets its failures.
     ///
     /// A load under way may store its result afterwards.
+    ///
+    /// ```swift
+    /// let wasCached = try await loader.remove(request)
+    /// ```
     ///
     /// - Returns: Whether any tier had an entry.
     /// - Throws: `LoadError` if a file cannot be removed.
@@ -184,6 +208,12 @@ extension LoaderActor {
     ///
     /// A request for a variant gets the variant's own file, in the encoding that the cache chose. The metadata has the
     /// format, the media type and the size of that file. The call loads nothing, and ignores freshness.
+    ///
+    /// ```swift
+    /// if let file = try await loader.cachedFile(for: request) {
+    ///     print(file.path, file.offset, file.byteCount)  // for sendfile
+    /// }
+    /// ```
     ///
     /// - Returns: The file; `nil` if it is not on disk.
     /// - Throws: `LoadError` if the request makes no sense; `CancellationError` when the task is cancelled.

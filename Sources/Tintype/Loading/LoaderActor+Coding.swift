@@ -8,6 +8,11 @@ extension LoaderActor {
     ///
     /// Does not try alternatives.
     ///
+    /// ```swift
+    /// let header = try await loader.header(for: request)
+    /// print(header.format, header.uprightSize)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
         let request = try await self.admitted(request)
@@ -25,6 +30,11 @@ extension LoaderActor {
     /// memory have none. If you have the bytes, as with ``LoadOptions/keepData``, an ``ImageDecoder`` returns the same.
     /// The result lacks damaged parts.
     ///
+    /// ```swift
+    /// let metadata = try await loader.metadata(for: request)
+    /// print(metadata.cameraModel ?? "", metadata.dateTaken?.description ?? "")
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func metadata(for request: ImageRequest) async throws -> ImageMetadata {
         let request = try await self.admitted(request)
@@ -40,6 +50,11 @@ extension LoaderActor {
     ///
     /// A still image is a source of one frame. All readers of the frames of one request share them. The call does not
     /// try alternatives: ``ImageResponse/alternative`` says which request has frames.
+    ///
+    /// ```swift
+    /// let frames = try await loader.frames(for: request)
+    /// for index in 0..<frames.frameCount { show(try await frames.frame(at: index)) }
+    /// ```
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
@@ -98,6 +113,10 @@ extension LoaderActor {
     /// The call first scales the image down if a side is longer than `maximumSide`. Like a decode, the encode waits
     /// until there is room for its memory: see ``Configuration/decodingMemory``.
     ///
+    /// ```swift
+    /// let jpeg = try await loader.encode(image, as: .jpeg, options: EncodeOptions(quality: 75), maximumSide: 800)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
         _ image: Image,
@@ -112,6 +131,10 @@ extension LoaderActor {
     ///
     /// The loader holds all frames at once and counts their memory: see ``Configuration/decodingMemory``.
     ///
+    /// ```swift
+    /// let webp = try await loader.encode(loader.frames(for: request), as: .webp)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
         _ frames: FrameSource,
@@ -124,6 +147,11 @@ extension LoaderActor {
     /// Encodes an animation on a lane.
     ///
     /// The caller holds the frames, and the loader counts the other memory of the encode.
+    ///
+    /// ```swift
+    /// let frames = [image, logo].map { AnimationContent.Frame(image: $0, milliseconds: 500) }
+    /// let gif = try await loader.encode(AnimationContent(frames: frames), as: .gif)
+    /// ```
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -147,6 +175,10 @@ extension LoaderActor {
     }
 
     /// Returns whether a registered coder writes `format`.
+    ///
+    /// ```swift
+    /// let writesAVIF = loader.canEncode(.avif)  // false without a coder of your own
+    /// ```
     public nonisolated func canEncode(_ format: ImageFormat) -> Bool {
         (try? self.services.decoding.registry.coder(encoding: format)) != nil
     }

@@ -149,6 +149,13 @@ extension LoaderActor {
         public var decodingMemory: Int
 
         /// Creates a configuration with the defaults.
+        ///
+        /// ```swift
+        /// var configuration = LoaderActor.Configuration()
+        /// configuration.memory.costLimit = 256 << 20
+        /// configuration.disk?.directory = URL(filePath: "/var/cache/images")
+        /// let loader = LoaderActor(configuration: configuration)
+        /// ```
         public init() {
             self.cache = nil
             self.tiers = []

@@ -32,6 +32,11 @@ public actor LoaderActor {
     /// Creates a loader.
     ///
     /// Threads start with the first work that needs them.
+    ///
+    /// ```swift
+    /// let loader = LoaderActor()
+    /// let image = try await loader.image(for: url)
+    /// ```
     public init(configuration: Configuration = Configuration()) {
         var configuration = configuration.negotiating
         let activities = ActivityCenter(configuration.observers)
@@ -78,6 +83,10 @@ public actor LoaderActor {
 
     /// Returns the image at `url`, upright, at full size.
     ///
+    /// ```swift
+    /// let image = try await loader.image(for: url)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
         if let image = self.memory.uncheckedImage(at: url) { return image }
@@ -85,6 +94,11 @@ public actor LoaderActor {
     }
 
     /// Returns the image that `request` describes.
+    ///
+    /// ```swift
+    /// let request = ImageRequest(url: url, thumbnail: .fit(width: 400, height: 400))
+    /// let thumbnail = try await loader.image(for: request)
+    /// ```
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
@@ -105,6 +119,11 @@ public actor LoaderActor {
 
     /// Returns the image that `request` describes, with its source and metadata.
     ///
+    /// ```swift
+    /// let response = try await loader.response(for: request)
+    /// print(response.image.width, response.source)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
         try await self.response(forAdmitted: self.admitted(request))
@@ -118,12 +137,21 @@ public actor LoaderActor {
 
     /// Returns the encoded bytes that `request` names, without decoding them.
     ///
+    /// ```swift
+    /// let data = try await loader.data(for: request)
+    /// ```
+    ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func data(for request: ImageRequest) async throws -> Data {
         try await self.dataResponse(for: request).data
     }
 
     /// Returns the encoded bytes that `request` names, with their source and metadata.
+    ///
+    /// ```swift
+    /// let response = try await loader.dataResponse(for: request)
+    /// print(response.data.count, response.source)
+    /// ```
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
@@ -159,6 +187,16 @@ public actor LoaderActor {
 
     /// Returns the events of loading `request`: the cached image under ``CachePolicy/revalidate``, progress, previews if the
     /// request asks for them, then the image.
+    ///
+    /// ```swift
+    /// for try await event in loader.events(for: request) {
+    ///     switch event {
+    ///     case .progress(let progress): print(progress.fractionCompleted ?? 0)
+    ///     case .preview(let image): show(image)
+    ///     case .cached(let response), .finished(let response): show(response.image)
+    ///     }
+    /// }
+    /// ```
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             let request = try await self.admitted(request)
@@ -212,6 +250,10 @@ public actor LoaderActor {
     /// Cancels every load and revalidation.
     ///
     /// Each caller gets a `CancellationError`.
+    ///
+    /// ```swift
+    /// await loader.cancelAll()
+    /// ```
     public func cancelAll() {
         self.flights.leaveAll()
     }
@@ -222,6 +264,10 @@ public actor LoaderActor {
     /// its connections and ended its threads. Afterwards the loader still returns images in memory and bytes that the disk
     /// has ready; all other loads fail with `LoadError.Code.shutDown`. The threads of decode lanes and of the cache end with
     /// the last reference to them, because images may still be encoded, and loaders may share a cache.
+    ///
+    /// ```swift
+    /// await loader.shutdown(finishesLoads: true)
+    /// ```
     ///
     /// - Parameter finishesLoads: Whether loads under way run to their ends; otherwise their callers get a
     ///   `CancellationError`.
@@ -238,12 +284,21 @@ public actor LoaderActor {
     }
 
     /// Returns when all stores that were pending at the time of the call have ended.
+    ///
+    /// ```swift
+    /// let image = try await loader.image(for: request)
+    /// await loader.waitForPendingStores()
+    /// ```
     public func waitForPendingStores() async {
         for task in self.flights.storeTasks { await task.value }
         await self.cache.waitForPendingStores()
     }
 
     /// Forgets the remembered failures, so that later loads ask these origins again.
+    ///
+    /// ```swift
+    /// loader.forgetFailures()
+    /// ```
     public nonisolated func forgetFailures() {
         self.services.failures.forgetAll()
         self.services.undecodable.forgetAll()
@@ -253,6 +308,10 @@ public actor LoaderActor {
 
     /// Returns a stream of the activity in the loader from now on.
     ///
+    /// ```swift
+    /// for await activity in loader.activity() { print(activity.loadID, activity.product, activity.kind) }
+    /// ```
+    ///
     /// - Parameter bufferSize: The number of activities to buffer for a slow observer, which loses the oldest beyond that.
     /// - Returns: A stream of its own, which ends with the loader, or with its shutdown.
     public nonisolated func activity(bufferSize: Int = 1_024) -> AsyncStream<LoadActivity> {
@@ -260,6 +319,11 @@ public actor LoaderActor {
     }
 
     /// Returns the counters of the loader, its cache and its downloads.
+    ///
+    /// ```swift
+    /// let statistics = await loader.statistics()
+    /// print(statistics.images.started, statistics.cache.memory.hits, statistics.downloads.receivedBytes)
+    /// ```
     public nonisolated func statistics() async -> LoaderStatistics {
         var statistics = self.services.activities.counters.statistics
         statistics.cache = await self.cache.statistics()
@@ -301,6 +365,10 @@ public actor LoaderActor {
     }
 
     /// Returns when the background revalidations that began before the call have ended.
+    ///
+    /// ```swift
+    /// await loader.waitForRevalidations()
+    /// ```
     public func waitForRevalidations() async {
         for task in self.flights.revalidationTasks { await task.value }
     }

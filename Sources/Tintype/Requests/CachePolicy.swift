@@ -47,6 +47,10 @@ public struct CacheUse: Sendable, Hashable {
     public var store: CacheTiers
 
     /// Creates a choice, by default of both tiers to query and to fill.
+    ///
+    /// ```swift
+    /// let onlyDisk = CacheUse(query: .all, store: .disk)
+    /// ```
     public init(query: CacheTiers = .all, store: CacheTiers = .all) {
         self.query = query
         self.store = store

@@ -32,6 +32,10 @@ extension ImageRequest {
         public var variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>?
 
         /// Creates a use of the cache; by default under the loader's policy.
+        ///
+        /// ```swift
+        /// request.caching = .init(originals: .disk, policy: .honorFreshness, lifetime: .seconds(3_600))
+        /// ```
         public init(
             originals: CacheUse = .all,
             variants: CacheUse = CacheUse(query: .all, store: .memory),

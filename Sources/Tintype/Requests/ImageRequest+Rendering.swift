@@ -28,6 +28,10 @@ extension ImageRequest {
         public static let defaultScaleDownLimit = 60 << 20
 
         /// Creates a rendering; by default of the whole image at full size.
+        ///
+        /// ```swift
+        /// request.rendering = .init(thumbnail: .width(800), transforms: [.sharpen()])
+        /// ```
         public init(
             thumbnail: Resize? = nil,
             transforms: TransformPipeline = [],

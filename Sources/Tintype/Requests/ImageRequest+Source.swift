@@ -42,6 +42,11 @@ extension ImageRequest {
 
 extension ImageRequest.Source {
     /// Creates a source; by default with everything but the URL from the loader.
+    ///
+    /// ```swift
+    /// let source = ImageRequest.Source(url: url, cacheKey: "photo-17", credentials: .bearer(token))
+    /// let image = try await loader.image(for: ImageRequest(source: source))
+    /// ```
     // It calls the compiler's initialiser, which fills the storage of a request in place. An initialiser that assigns the
     // properties copies the source, which takes a third of the time of making a request. The name `fields` tells the two
     // initialisers apart.

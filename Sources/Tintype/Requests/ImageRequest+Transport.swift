@@ -24,6 +24,10 @@ extension ImageRequest {
         public var networkPolicy: NetworkPolicy?
 
         /// Creates a transport; by default of normal priority and under the loader's rules.
+        ///
+        /// ```swift
+        /// request.transport = .init(bodyLimit: 8 << 20, networkPolicy: .publicInternet)
+        /// ```
         public init(
             priority: DownloadPriority = .normal,
             timeouts: LoadTimeouts = LoadTimeouts(),
@@ -50,6 +54,10 @@ public struct LoadTimeouts: Sendable, Hashable {
     public var total: Duration?
 
     /// Creates limits.
+    ///
+    /// ```swift
+    /// request.transport.timeouts = LoadTimeouts(idle: .seconds(5), total: .seconds(20))
+    /// ```
     public init(idle: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.total = total

@@ -29,6 +29,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     private var storage: Storage
 
     /// Creates a request of its parts.
+    ///
+    /// ```swift
+    /// let request = ImageRequest(
+    ///     source: .init(url: url, credentials: .bearer(token)),
+    ///     rendering: .init(thumbnail: .fit(width: 400, height: 400))
+    /// )
+    /// ```
     public init(
         source: Source,
         rendering: Rendering = Rendering(),
@@ -42,6 +49,11 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// Creates a request of the properties that most programs set.
     ///
     /// The properties of the same names describe the parameters.
+    ///
+    /// ```swift
+    /// let request = ImageRequest(url: url, thumbnail: .fit(width: 400, height: 400), priority: .high)
+    /// let thumbnail = try await loader.image(for: request)
+    /// ```
     public init(
         url: URL,
         headers: HeaderFields = [:],

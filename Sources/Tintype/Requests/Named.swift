@@ -9,7 +9,7 @@ import TintypeImage
 /// images need different names.
 ///
 /// ```swift
-/// request.rendering.coder = Named("sepia", SepiaCoder())
+/// request.rendering.coder = Named("plain JPEG coder", JPEGCoder(shortcuts: []))
 /// request.source.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
 /// ```
 public final class Named<Value: Sendable>: Sendable, Hashable {
@@ -19,6 +19,10 @@ public final class Named<Value: Sendable>: Sendable, Hashable {
     public let value: Value
 
     /// Names a value.
+    ///
+    /// ```swift
+    /// request.source.fetcher = Named("second network", DownloadActor())
+    /// ```
     public init(_ name: String, _ value: Value) {
         self.name = name
         self.value = value

@@ -57,6 +57,14 @@ extension DiskCache {
         var sleep: @Sendable (Duration) -> Void = Patience.sleep
 
         /// Creates a configuration.
+        ///
+        /// ```swift
+        /// let configuration = DiskCache.Configuration(
+        ///     directory: URL(filePath: "/var/cache/images"),
+        ///     maximumAge: .seconds(30 * 86_400),
+        ///     sizeLimit: 20 << 30
+        /// )
+        /// ```
         public init(
             directory: URL = Configuration.defaultDirectory,
             namespace: String? = nil,

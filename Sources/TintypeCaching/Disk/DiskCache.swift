@@ -34,6 +34,10 @@ public final class DiskCache: OrderedByteTier {
     /// Creates a cache for a folder, which need not exist.
     ///
     /// Does not access the disk.
+    ///
+    /// ```swift
+    /// let disk = DiskCache(.init(directory: URL(filePath: "/var/cache/images"), sizeLimit: 20 << 30))
+    /// ```
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(configuration, startThread: POSIXThread.start)
     }
@@ -72,6 +76,10 @@ public final class DiskCache: OrderedByteTier {
     /// Also returns `nil` for an expired or damaged entry, and for an entry of another key with the same name, and
     /// removes it.
     ///
+    /// ```swift
+    /// if let entry = try await disk.entry(for: key) { print(entry.data.count, entry.storedAt) }
+    /// ```
+    ///
     /// - Throws: `CancellationError` if the caller was cancelled before the read began. ``CacheError`` if the system
     ///   failed to read an existing file (no permission, no file descriptor, a bad disk), or if the cache was shut
     ///   down. ``CacheActor`` treats such an error as a miss.
@@ -90,6 +98,10 @@ public final class DiskCache: OrderedByteTier {
     /// Returns the metadata of the entry of `key` after checking it; `nil` if there is no entry.
     ///
     /// Does not read or check the encoded bytes, and does not count as a use.
+    ///
+    /// ```swift
+    /// let etag = try await disk.metadata(for: key)?.etag
+    /// ```
     ///
     /// - Throws: The same errors as ``entry(for:)``.
     @concurrent
@@ -120,6 +132,10 @@ public final class DiskCache: OrderedByteTier {
     ///
     /// Finds small entries in the system's page cache, and pending stores. `nil` does not mean that there is no entry,
     /// and does not count as a miss.
+    ///
+    /// ```swift
+    /// let bytes = disk.readyEntry(for: key)?.data
+    /// ```
     public func readyEntry(for key: CacheKey) -> ByteEntry? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
@@ -134,6 +150,10 @@ public final class DiskCache: OrderedByteTier {
     ///
     /// Finds entries in the system's page cache, and pending stores. Does not count as a use. `nil` does not mean that
     /// there is no entry.
+    ///
+    /// ```swift
+    /// let expiry = disk.readyMetadata(for: key)?.expiry
+    /// ```
     public func readyMetadata(for key: CacheKey) -> EntryMetadata? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
@@ -145,6 +165,12 @@ public final class DiskCache: OrderedByteTier {
     ///
     /// Writes a pending store of `key` first.
     ///
+    /// ```swift
+    /// if let file = try await disk.file(for: key) {
+    ///     print(file.descriptor, file.offset, file.byteCount)  // for sendfile
+    /// }
+    /// ```
+    ///
     /// - Throws: The same errors as ``entry(for:)``.
     public func file(for key: CacheKey) async throws -> CachedFile? {
         try self.begin()
@@ -155,6 +181,10 @@ public final class DiskCache: OrderedByteTier {
     /// Returns whether there is an entry of `key` that has not expired.
     ///
     /// Does not check its body, and does not count as a use.
+    ///
+    /// ```swift
+    /// let isOnDisk = await disk.contains(key)
+    /// ```
     public func contains(_ key: CacheKey) async -> Bool {
         await self.whileOpen { await self.lane(of: key).contains(key) } ?? false
     }
@@ -164,6 +194,11 @@ public final class DiskCache: OrderedByteTier {
     /// Stores `data` for `key`, replaces an older entry, and returns when the new entry can be read.
     ///
     /// Evicts the least recently used entries first if the size limit requires it. Cannot be cancelled.
+    ///
+    /// ```swift
+    /// let key = CacheKey("https://example.com/photo.jpg")
+    /// try await disk.store(data, metadata: EntryMetadata(mediaType: "image/jpeg"), for: key)
+    /// ```
     ///
     /// - Throws: ``CacheError``. Then the cache has no part of the new entry, and the older entry stays. The older
     ///   entry is gone if the metadata names another body (``EntryMetadata/bodyDigest``), or if the size limit had room
@@ -184,6 +219,11 @@ public final class DiskCache: OrderedByteTier {
     /// Every later operation on `key` sees the entry. Errors go to the statistics and to the configuration's handler.
     /// If more bytes wait than the configuration permits, the cache refuses the store with an error. After an error,
     /// the entries are as ``store(_:metadata:for:)`` describes.
+    ///
+    /// ```swift
+    /// disk.enqueueStore(data, metadata: metadata, for: key)
+    /// let entry = try await disk.entry(for: key)  // finds the bytes at once
+    /// ```
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
         self.enqueueStore(data, metadata: metadata, for: key) { false }
     }
@@ -217,11 +257,20 @@ public final class DiskCache: OrderedByteTier {
     }
 
     /// Returns when all stores that were enqueued before the call have been written or have failed.
+    ///
+    /// ```swift
+    /// disk.enqueueStore(data, metadata: metadata, for: key)
+    /// await disk.waitForPendingStores()
+    /// ```
     public func waitForPendingStores() async {
         await self.whileOpen { for lane in self.lanes { await lane.flush() } }
     }
 
     /// Removes the entry of `key` and its pending store.
+    ///
+    /// ```swift
+    /// let wasThere = try await disk.remove(key)
+    /// ```
     ///
     /// - Returns: Whether there was one.
     /// - Throws: ``CacheError`` if the file exists and cannot be removed.
@@ -235,6 +284,10 @@ public final class DiskCache: OrderedByteTier {
     /// Removes the entries of the family of `key` and their pending stores.
     ///
     /// The catalogue lists them. If it must be rebuilt or cannot be shared, the cache searches the folder.
+    ///
+    /// ```swift
+    /// let wereThere = try await disk.removeFamily(of: key)
+    /// ```
     ///
     /// - Returns: Whether there were any.
     /// - Throws: ``CacheError`` if a file exists and cannot be removed.
@@ -252,6 +305,11 @@ public final class DiskCache: OrderedByteTier {
     /// The cache moves the entries aside in whole folders, and deletes them in the background. If the process ends
     /// before that, the next process that opens the folder deletes the rest. Until then those bytes count towards the
     /// size limit. Other files in the folder are not affected, even among the entries.
+    ///
+    /// ```swift
+    /// try await disk.removeAll(waitingForDeletion: true)
+    /// let bytes = await disk.statistics().byteCount  // 0
+    /// ```
     ///
     /// - Parameter isWaiting: Whether to return only when all files are deleted.
     /// - Throws: ``CacheError`` if the entries cannot be moved.
@@ -271,9 +329,17 @@ public final class DiskCache: OrderedByteTier {
     package var isLocal: Bool { true }
 
     /// Accepts all entries, and refuses to store one that is larger than its limit.
+    ///
+    /// ```swift
+    /// let accepts = disk.accepts(key, byteCount: data.count)  // true
+    /// ```
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { true }
 
     /// Removes all entries and pending stores, and deletes their files in the background.
+    ///
+    /// ```swift
+    /// try await disk.removeAll()
+    /// ```
     ///
     /// - Throws: ``CacheError`` if the entries cannot be moved.
     public func removeAll() async throws {
@@ -292,6 +358,10 @@ public final class DiskCache: OrderedByteTier {
     // MARK: Extended data
 
     /// Changes the metadata of the entry of `key`, but neither its bytes nor its age.
+    ///
+    /// ```swift
+    /// let exists = try await disk.updateMetadata(for: key) { $0.extra["owner"] = "anna" }
+    /// ```
     ///
     /// - Returns: Whether there is an entry.
     /// - Throws: ``CacheError``; then the entry is unchanged.
@@ -312,6 +382,10 @@ public final class DiskCache: OrderedByteTier {
     /// After the call, operations fail with `shutDown`, or find no entry.
     ///
     /// A cache also shuts down when its last reference is released.
+    ///
+    /// ```swift
+    /// await disk.shutdown()
+    /// ```
     public func shutdown() async {
         self.store.folders.closing.set()
         await self.operations.close()
@@ -392,21 +466,38 @@ public final class DiskCache: OrderedByteTier {
     /// The limits hold without this call. It frees the space of expired entries that are not requested, and finds files
     /// that were added or removed by hand. If this is the first use of the cache, the result includes what opening the
     /// folder removes.
+    ///
+    /// ```swift
+    /// let result = await disk.prune()
+    /// print(result.expiredEntries, result.evictedEntries, result.freedByteCount)
+    /// ```
     public func prune() async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.prune() } ?? PruneResult()
     }
 
     /// Removes the entries that exceed the age limit.
+    ///
+    /// ```swift
+    /// let count = await disk.removeExpired().expiredEntries
+    /// ```
     public func removeExpired() async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.removeExpired() } ?? PruneResult()
     }
 
     /// Removes the least recently used entries until the folder has at most `byteCount` bytes.
+    ///
+    /// ```swift
+    /// let freedBytes = await disk.trim(to: 1 << 30).freedByteCount
+    /// ```
     public func trim(to byteCount: Int) async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.trim(to: byteCount) } ?? PruneResult()
     }
 
     /// Reads every entry, reports damaged ones and removes them by default.
+    ///
+    /// ```swift
+    /// for finding in await disk.verify(removingDamaged: false).findings { print(finding.path, finding.damage) }
+    /// ```
     public func verify(removingDamaged isRemoving: Bool = true) async -> VerifyResult {
         await self.whileOpen { await self.housekeeper.verify(removingDamaged: isRemoving) } ?? VerifyResult()
     }
@@ -415,6 +506,10 @@ public final class DiskCache: OrderedByteTier {
     ///
     /// If both folders have an entry, the one in this folder stays. Damaged entries are removed. No other process may
     /// use the other folder meanwhile.
+    ///
+    /// ```swift
+    /// let count = try await disk.merge(from: URL(filePath: "/var/cache/old-images"))
+    /// ```
     ///
     /// - Returns: The number of entries that were moved.
     /// - Throws: ``CacheError``; the entries that were not moved stay in the other folder.
@@ -428,6 +523,11 @@ public final class DiskCache: OrderedByteTier {
     /// Returns the statistics of the cache.
     ///
     /// Waits only if the catalogue was lost, until the folder has been read.
+    ///
+    /// ```swift
+    /// let statistics = await disk.statistics()
+    /// print(statistics.entryCount, statistics.byteCount)
+    /// ```
     public func statistics() async -> DiskStatistics {
         let statistics = await self.whileOpen { () async -> DiskStatistics? in
             if let statistics = await self.lanes[0].statistics() { return statistics }

@@ -12,6 +12,10 @@ public struct ByteEntry: Sendable {
     public internal(set) var tier: String?
 
     /// Creates an entry.
+    ///
+    /// ```swift
+    /// let entry = ByteEntry(data: data, metadata: EntryMetadata(mediaType: "image/jpeg"))
+    /// ```
     public init(data: Data, metadata: EntryMetadata, storedAt: Date = Date()) {
         self.data = data
         self.metadata = metadata
@@ -22,6 +26,11 @@ public struct ByteEntry: Sendable {
     ///
     /// Returns `nil` for bytes that are damaged, that another version of the library has written, or that belong to
     /// another key.
+    ///
+    /// ```swift
+    /// let stored = ByteEntry(data: data, metadata: metadata).encoded(for: key)
+    /// let entry = ByteEntry(encoded: stored, for: key)
+    /// ```
     public init?(encoded: Data, for key: CacheKey) {
         let parts = encoded.bytes.withUnsafeBytes { bytes -> (EntryHeader, EntryMetadata)? in
             EntryHeader.check(.whole, bytes, of: bytes.count, key: key)
@@ -33,6 +42,10 @@ public struct ByteEntry: Sendable {
     /// Returns the stored form: one value with the key, the metadata, the bytes and checksums of all of them.
     ///
     /// It is the form of a ``DiskCache``'s files, for tiers that store one value for each key.
+    ///
+    /// ```swift
+    /// let stored = ByteEntry(data: data, metadata: metadata).encoded(for: key)
+    /// ```
     public func encoded(for key: CacheKey) -> Data {
         let storedAt = self.storedAt.timeIntervalSince1970
         return self.data.bytes.withUnsafeBytes { body in

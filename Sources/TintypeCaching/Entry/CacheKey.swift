@@ -75,6 +75,10 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     private let storage: Storage
 
     /// Creates the key of a canonical text, such as a URL and its variant.
+    ///
+    /// ```swift
+    /// let key = CacheKey("https://example.com/photo.jpg")
+    /// ```
     public init(_ text: String) {
         self.storage = Storage(text)
     }
@@ -85,11 +89,20 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// Returns the key of the product `name` of this key's entry; it belongs to the same family.
     ///
     /// Its text is the text of this key, a line feed, `>` and `name`.
+    ///
+    /// ```swift
+    /// let thumbnail = CacheKey("https://example.com/photo.jpg").derived("400x300")
+    /// print(thumbnail.isDerived)  // true
+    /// ```
     public func derived(_ name: String) -> CacheKey {
         CacheKey("\(self.text)\n>\(name)")
     }
 
     /// Whether both keys are derived from one key, or one from the other.
+    ///
+    /// ```swift
+    /// let isOfFamily = key.derived("400x300").isOfFamily(of: key)  // true
+    /// ```
     public func isOfFamily(of key: CacheKey) -> Bool {
         self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
     }

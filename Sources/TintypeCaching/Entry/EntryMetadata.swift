@@ -47,6 +47,10 @@ public struct EntryMetadata: Sendable, Hashable {
         public var milliseconds: Int
 
         /// Creates a description of an animation.
+        ///
+        /// ```swift
+        /// let animation = EntryMetadata.Animation(frameCount: 12, loopCount: 0, milliseconds: 1_200)
+        /// ```
         public init(frameCount: Int, loopCount: Int, milliseconds: Int) {
             self.frameCount = frameCount
             self.loopCount = loopCount
@@ -55,6 +59,10 @@ public struct EntryMetadata: Sendable, Hashable {
     }
 
     /// Creates metadata; `nil` means unknown.
+    ///
+    /// ```swift
+    /// let metadata = EntryMetadata(mediaType: "image/jpeg", expiry: Date(timeIntervalSinceNow: 3_600))
+    /// ```
     public init(
         formatName: String? = nil,
         sourceURL: String? = nil,
@@ -116,11 +124,19 @@ extension ResponseRecord {
 /// The digest of a body, for comparing the bytes of two images.
 public enum BodyDigest {
     /// Returns the 64-bit XXH3 of `body`, which detects changes but can be forged.
+    ///
+    /// ```swift
+    /// let digest = BodyDigest.value(of: data)
+    /// ```
     public static func value(of body: Data) -> UInt64 {
         body.withUnsafeBytes { cxxhash_64bits($0.baseAddress, $0.count) }
     }
 
     /// Returns the first 128 bits of the SHA-256 of `body` as hexadecimal digits, which cannot be forged.
+    ///
+    /// ```swift
+    /// let etag = "\"\(BodyDigest.tag(of: data))\""
+    /// ```
     public static func tag(of body: Data) -> String {
         body.withUnsafeBytes { String(KeyDigest(of: $0).fileName.prefix(32)) }
     }

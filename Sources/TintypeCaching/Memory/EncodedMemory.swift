@@ -11,6 +11,10 @@ public final class EncodedEntry: Sendable {
     public let metadata: EntryMetadata
 
     /// Creates an entry.
+    ///
+    /// ```swift
+    /// let entry = EncodedEntry(key: key, data: data, metadata: metadata)
+    /// ```
     public init(key: CacheKey, data: Data, metadata: EntryMetadata) {
         self.key = key
         self.data = data

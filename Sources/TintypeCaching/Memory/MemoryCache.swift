@@ -27,6 +27,10 @@ public final class MemoryCache: Sendable {
     private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
     /// Creates an empty cache.
+    ///
+    /// ```swift
+    /// let memory = MemoryCache(.init(costLimit: 256 << 20))
+    /// ```
     public convenience init(_ configuration: Configuration = Configuration()) {
         self.init(configuration, sleep: { try await Task.sleep(for: $0) })
     }
@@ -55,6 +59,10 @@ public final class MemoryCache: Sendable {
     /// Returns the image for `key`, and counts the access as a use.
     ///
     /// Takes about as long as a look-up in a dictionary, and does not allocate.
+    ///
+    /// ```swift
+    /// let image = memory.image(for: key)  // nil if it is not in memory
+    /// ```
     public func image(for key: CacheKey) -> Image? {
         self.image(for: key, countsMiss: true)
     }
@@ -72,6 +80,10 @@ public final class MemoryCache: Sendable {
     }
 
     /// Returns the image for `key` with its metadata, and counts the access as a use.
+    ///
+    /// ```swift
+    /// if let entry = memory.entry(for: key) { print(entry.image.width, entry.metadata?.formatName ?? "") }
+    /// ```
     public func entry(for key: CacheKey) -> MemoryEntry? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
@@ -84,6 +96,10 @@ public final class MemoryCache: Sendable {
     ///
     /// Counts neither as a use nor as a look-up, and does not extend the lifetime. It also returns an evicted image
     /// that is in use elsewhere, but does not store it again.
+    ///
+    /// ```swift
+    /// let width = memory.peek(key)?.image.width
+    /// ```
     public func peek(_ key: CacheKey) -> MemoryEntry? {
         let found = self.table.read { table, _ in table.peek(key) }
         guard let found, found.life.isEndless || !found.life.isOver(at: self.time) else { return nil }
@@ -93,6 +109,10 @@ public final class MemoryCache: Sendable {
     /// Returns whether there is an image for `key`.
     ///
     /// Counts neither as a use nor as a look-up, and does not extend its lifetime.
+    ///
+    /// ```swift
+    /// let isInMemory = memory.contains(key)
+    /// ```
     public func contains(_ key: CacheKey) -> Bool {
         self.peek(key) != nil
     }
@@ -103,6 +123,11 @@ public final class MemoryCache: Sendable {
     ///
     /// Evicts other images until the limits hold. Refuses an image that alone exceeds the limit, and removes the older
     /// image for the same key.
+    ///
+    /// ```swift
+    /// let outcome = memory.insert(image, lifetime: .seconds(600), for: CacheKey("https://example.com/photo.jpg"))
+    /// if case .refused(let reason) = outcome { print(reason) }
+    /// ```
     ///
     /// - Parameters:
     ///   - image: The image.
@@ -121,6 +146,10 @@ public final class MemoryCache: Sendable {
     }
 
     /// Stores an image with its metadata for `key`, and replaces an older one.
+    ///
+    /// ```swift
+    /// memory.insert(MemoryEntry(image: image, metadata: metadata), for: key)
+    /// ```
     ///
     /// - Parameters:
     ///   - entry: The image; the expiry of its metadata limits any lifetime.
@@ -152,6 +181,10 @@ public final class MemoryCache: Sendable {
     }
 
     /// Removes the image for `key`, even if it is in use elsewhere, and returns whether there was one.
+    ///
+    /// ```swift
+    /// let wasThere = memory.remove(key)
+    /// ```
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
         let removed = self.change { $0.remove(key, in: &$1) }
@@ -162,6 +195,10 @@ public final class MemoryCache: Sendable {
     /// any.
     ///
     /// Examines every entry. Meanwhile stores and look-ups of encoded images wait.
+    ///
+    /// ```swift
+    /// let wereThere = memory.removeFamily(of: key)
+    /// ```
     @discardableResult
     public func removeFamily(of key: CacheKey) -> Bool {
         let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }
@@ -171,6 +208,11 @@ public final class MemoryCache: Sendable {
     }
 
     /// Removes all images, even if they are in use elsewhere.
+    ///
+    /// ```swift
+    /// memory.removeAll()
+    /// print(memory.statistics.count)  // 0
+    /// ```
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }
         self.encoded.trim(toFraction: 0)
@@ -179,6 +221,10 @@ public final class MemoryCache: Sendable {
     /// Evicts the least recently used images until the rest costs at most `cost` bytes.
     ///
     /// The limits do not change. Look-ups still find images that are in use elsewhere.
+    ///
+    /// ```swift
+    /// memory.trim(toCost: 64 << 20)
+    /// ```
     public func trim(toCost cost: Int) {
         _ = self.change { $0.trim(toCost: cost, in: &$1) }
     }
@@ -186,6 +232,10 @@ public final class MemoryCache: Sendable {
     /// Evicts the least recently used images until the rest costs at most this fraction of the current cost.
     ///
     /// 0 empties the cache. Look-ups still find images that are in use elsewhere.
+    ///
+    /// ```swift
+    /// memory.trim(toFraction: 0.5)
+    /// ```
     public func trim(toFraction fraction: Double) {
         let fraction = fraction > 0 ? min(fraction, 1) : 0
         _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
@@ -211,6 +261,10 @@ public final class MemoryCache: Sendable {
     /// Returns the encoded image for `key` and an encoding, and counts the access as a use.
     ///
     /// Takes about as long as the look-up of an image, and does not allocate.
+    ///
+    /// ```swift
+    /// let jpeg = memory.encodedEntry(for: key, encoding: 1)?.data
+    /// ```
     public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
         self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
     }
@@ -219,6 +273,11 @@ public final class MemoryCache: Sendable {
     ///
     /// If `isObsolete` becomes true and the entry is removed afterwards, no later look-up finds it. `isObsolete` must not
     /// wait, may be called while the cache is locked, and must not call the cache.
+    ///
+    /// ```swift
+    /// let entry = EncodedEntry(key: key, data: data, metadata: metadata)
+    /// memory.keepEncoded(entry, for: key, encoding: 1) { Task.isCancelled }
+    /// ```
     public func keepEncoded(
         _ entry: EncodedEntry,
         for key: CacheKey,
@@ -390,6 +449,11 @@ public final class MemoryCache: Sendable {
         public var now: @Sendable () -> Date
 
         /// Creates a configuration.
+        ///
+        /// ```swift
+        /// var configuration = LoaderActor.Configuration()
+        /// configuration.memory = MemoryCache.Configuration(costLimit: 512 << 20, lifetime: .seconds(3_600))
+        /// ```
         public init(
             costLimit: Int = Configuration.defaultCostLimit,
             countLimit: Int? = nil,
@@ -447,6 +511,10 @@ public struct MemoryStatistics: Sendable, Hashable {
     public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.
+    ///
+    /// ```swift
+    /// let sum = [memory, cache.memory].map(\.statistics).reduce(MemoryStatistics(), +)
+    /// ```
     public init() {}
 
     /// Returns the sum of the statistics of two caches.

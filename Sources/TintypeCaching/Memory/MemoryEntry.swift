@@ -13,6 +13,11 @@ public struct MemoryEntry: Sendable {
     public let data: Data?
 
     /// Creates an entry.
+    ///
+    /// ```swift
+    /// let entry = MemoryEntry(image: image, metadata: metadata)
+    /// print(entry.cost)
+    /// ```
     public init(image: Image, metadata: EntryMetadata? = nil, frames: [Image] = [], data: Data? = nil) {
         self.image = image
         self.metadata = metadata

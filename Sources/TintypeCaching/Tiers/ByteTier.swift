@@ -7,16 +7,15 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// struct ArchiveTier: ByteTier {
-///     let archive: Archive
+///     let archive: any Archive
 ///
 ///     func entry(for key: CacheKey) async throws -> ByteEntry? {
-///         guard let item = try await archive.item(named: key.digest) else { return nil }
-///         let metadata = EntryMetadata(encoded: item.header) ?? EntryMetadata()
-///         return ByteEntry(data: item.body, metadata: metadata, storedAt: item.date)
+///         try await archive.item(named: key.digest).flatMap { ByteEntry(encoded: $0, for: key) }
 ///     }
 ///
 ///     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
-///         try await archive.put(data, header: metadata.encoded, named: key.digest)
+///         let entry = ByteEntry(data: data, metadata: metadata)
+///         try await archive.put(entry.encoded(for: key), named: key.digest)
 ///     }
 ///
 ///     func remove(_ key: CacheKey) async throws -> Bool {
@@ -83,6 +82,16 @@ extension ByteTier {
 /// A byte tier that changes some functions of another one.
 ///
 /// Every requirement of ``ByteTier`` that the type does not implement calls ``base``.
+///
+/// ```swift
+/// struct SmallOnly: ByteTierWrapper {
+///     let base: any ByteTier
+///
+///     func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
+///         byteCount < 1 << 20 && base.accepts(key, byteCount: byteCount)
+///     }
+/// }
+/// ```
 public protocol ByteTierWrapper: ByteTier {
     /// The other tier.
     var base: any ByteTier { get }

@@ -6,6 +6,11 @@ public struct CacheStatistics: Sendable {
     public var tiers: [TierStatistics] = []
 
     /// Creates statistics of an empty cache.
+    ///
+    /// ```swift
+    /// var statistics = CacheStatistics()
+    /// statistics.memory = memory.statistics
+    /// ```
     public init() {}
 
     /// The statistics of each disk tier, the nearest first.
@@ -34,6 +39,11 @@ public struct TierStatistics: Sendable {
     public var disk: DiskStatistics?
 
     /// Creates statistics of a tier without look-ups.
+    ///
+    /// ```swift
+    /// var statistics = TierStatistics(name: "redis")
+    /// statistics.hits = 3
+    /// ```
     public init(name: String) {
         self.name = name
     }

@@ -33,6 +33,11 @@ public struct TierPolicies: Sendable, Hashable {
     public var clear: Policy
 
     /// Creates policies.
+    ///
+    /// ```swift
+    /// let policies = TierPolicies(query: .concurrent, clear: .nearestOnly)
+    /// let cache = CacheActor(tiers: [disk, redis], policies: policies)
+    /// ```
     public init(
         query: Policy = .serial,
         contains: Policy = .serial,

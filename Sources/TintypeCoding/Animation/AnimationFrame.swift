@@ -36,6 +36,10 @@ public struct AnimationFrame: Sendable, Hashable {
     public var hasAlpha: Bool
 
     /// Creates a frame, by default one that may be transparent, is blended over the canvas, and stays.
+    ///
+    /// ```swift
+    /// let frame = AnimationFrame(left: 0, top: 0, width: 320, height: 240, disposal: .background)
+    /// ```
     public init(
         left: Int,
         top: Int,
@@ -70,6 +74,12 @@ public struct AnimationFrame: Sendable, Hashable {
 /// Reads the frames of one animation, each by itself; `FrameCompositor` composites them for all formats alike.
 ///
 /// Use it on one lane at a time. Opening a reader parses the frame list and decodes no pixels.
+///
+/// ```swift
+/// if let reader = try ImageDecoder(data, registry: CoderRegistry()).frameReader() {
+///     for index in reader.frames.indices { print(try reader.pixels(of: index).byteCount) }
+/// }
+/// ```
 public protocol FrameReader: Sendable {
     /// The size of the canvas.
     var canvas: PixelSize { get }

@@ -9,6 +9,10 @@ public import TintypeImage
 /// to `rgb8`, any other image to `rgba8`.
 public struct GIFCoder: ImageCoder {
     /// Creates the coder.
+    ///
+    /// ```swift
+    /// let header = try GIFCoder().open(data).header
+    /// ```
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.gif] }

@@ -10,6 +10,10 @@ public struct JPEGCoder: ImageCoder {
     private let shortcuts: Shortcuts
 
     /// Creates the coder, which uses `shortcuts` when they apply.
+    ///
+    /// ```swift
+    /// let plain = JPEGCoder(shortcuts: [])
+    /// ```
     public init(shortcuts: Shortcuts = .standard) {
         self.shortcuts = shortcuts
     }

@@ -38,6 +38,10 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         case transverse
 
         /// Returns this turn followed by `other`, as one turn.
+        ///
+        /// ```swift
+        /// let turn = JPEGTransform.Turn.rotate90.followed(by: .rotate90)  // .rotate180
+        /// ```
         public func followed(by other: Turn) -> Turn {
             let turn = JPEGTurn(self).followed(by: JPEGTurn(other))
             return Self.allCases.first { JPEGTurn($0) == turn } ?? .none
@@ -98,6 +102,10 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     public var allowsTruncated: Bool
 
     /// Creates a transform, which does nothing by default.
+    ///
+    /// ```swift
+    /// let transform = JPEGTransform(turnsUpright: true, coding: .progressive, metadata: .carriedOver)
+    /// ```
     public init(
         turnsUpright: Bool = false,
         turn: Turn = .none,
@@ -171,6 +179,11 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     /// `transform(_:by:)` have threads for that. It checks for cancellation of the task from time to time. Its memory
     /// is the result and the coefficients: two bytes for each sample, twice that if blocks are moved. The limits bound
     /// the size of the image, and so this memory.
+    ///
+    /// ```swift
+    /// let upright = try JPEGTransform(turnsUpright: true).apply(to: data)
+    /// print(upright.width, upright.height, upright.data.count)
+    /// ```
     ///
     /// - Parameters:
     ///   - data: The bytes of a JPEG.

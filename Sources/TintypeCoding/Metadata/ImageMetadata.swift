@@ -32,6 +32,11 @@ public struct ImageMetadata: Sendable, Hashable {
 
     /// Reads the fields of the metadata blocks.
     ///
+    /// ```swift
+    /// let metadata = ImageMetadata(exif: data)
+    /// print(metadata.cameraModel ?? "", metadata.orientation)
+    /// ```
+    ///
     /// - Parameters:
     ///   - exif: An EXIF block, with or without JPEG's prefix.
     ///   - xmp: An XMP packet, which is not parsed.
@@ -90,6 +95,10 @@ public struct PixelDensity: Sendable, Hashable {
     public let unit: Unit
 
     /// Creates a density; `nil` unless both numbers are above 0 and finite.
+    ///
+    /// ```swift
+    /// let density = PixelDensity(horizontal: 300, vertical: 300, unit: .inch)
+    /// ```
     public init?(horizontal: Double, vertical: Double, unit: Unit) {
         guard horizontal > 0, vertical > 0, horizontal.isFinite, vertical.isFinite else { return nil }
         self.horizontal = horizontal
@@ -115,6 +124,10 @@ public struct GeographicPosition: Sendable, Hashable {
     /// Creates a place; `nil` if the coordinates are out of range.
     ///
     /// An altitude that is not finite becomes `nil`.
+    ///
+    /// ```swift
+    /// let place = GeographicPosition(latitude: 47.3769, longitude: 8.5417, altitude: 408)
+    /// ```
     public init?(latitude: Double, longitude: Double, altitude: Double? = nil) {
         guard abs(latitude) <= 90, abs(longitude) <= 180 else { return nil }
         self.latitude = latitude

@@ -187,6 +187,12 @@ extension EncodeOptions.Metadata {
     /// - IPTC is not copied, because no encoder writes it. GIF has no metadata blocks at all. The image supplies the
     ///   colour profile.
     ///
+    /// ```swift
+    /// let metadata = try await loader.metadata(for: request)
+    /// let options = EncodeOptions(metadata: .init(carryingOver: metadata))
+    /// let file = try await loader.encode(image, as: .webp, options: options)
+    /// ```
+    ///
     /// - Parameters:
     ///   - metadata: The metadata of the original file.
     ///   - keepsPosition: Whether the coordinates are copied too; `false` by default.

@@ -18,6 +18,10 @@ public import TintypeImage
 ///   changed them.
 public struct PNGCoder: ImageCoder {
     /// Creates the coder.
+    ///
+    /// ```swift
+    /// let png = try PNGCoder().encode(image, as: .png, options: EncodeOptions(pngLevel: 9))
+    /// ```
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.png] }

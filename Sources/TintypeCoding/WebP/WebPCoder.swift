@@ -15,6 +15,10 @@ public import TintypeImage
 /// as a lossless image.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
+    ///
+    /// ```swift
+    /// let webp = try WebPCoder().encode(image, as: .webp, options: EncodeOptions(compression: .lossless))
+    /// ```
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.webp] }

@@ -25,6 +25,10 @@ public struct DownloadError: TintypeError {
     public let underlyingError: (any Error)?
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// throw DownloadError(code: .badStatus, message: "The archive has no such image.", url: url, status: 404)
+    /// ```
     public init(
         code: Code,
         message: String,

@@ -9,6 +9,10 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Returns `nil` if the text is neither, or if bits behind the prefix are set: `10.1.0.0/8` is more likely a
     /// mistake than 16 million addresses. A range of IPv4-mapped addresses becomes the range of IPv4 addresses.
+    ///
+    /// ```swift
+    /// let range = AddressRange("10.0.0.0/8")
+    /// ```
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first.flatMap({ IPAddress(String($0)) }) else { return nil }
@@ -46,6 +50,10 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether `address` is one of them; an IPv4-mapped address is the IPv4 address that it stands for.
+    ///
+    /// ```swift
+    /// let isInside = AddressRange("10.0.0.0/8")?.contains(IPAddress(ipv4: 0x0A00_0001))  // true
+    /// ```
     public func contains(_ address: IPAddress) -> Bool {
         let address = address.unmapped
         return address.family == self.first.family && self.first.value <= address.value

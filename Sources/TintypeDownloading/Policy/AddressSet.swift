@@ -6,12 +6,21 @@ public struct AddressSet: Sendable, Hashable {
     public let ranges: [AddressRange]
 
     /// Creates a set of addresses.
+    ///
+    /// ```swift
+    /// var policy = NetworkPolicy.publicInternet
+    /// policy.deniedAddresses.append(AddressSet(name: "our data centre", ranges: [AddressRange("203.0.113.0/24")!]))
+    /// ```
     public init(name: String, ranges: [AddressRange]) {
         self.name = name
         self.ranges = ranges
     }
 
     /// Returns the range that contains `address`, or `nil`.
+    ///
+    /// ```swift
+    /// let range = AddressSet.privateUse.range(of: IPAddress(ipv4: 0x0A00_0001))  // 10.0.0.0/8
+    /// ```
     public func range(of address: IPAddress) -> AddressRange? {
         self.ranges.first { $0.contains(address) }
     }

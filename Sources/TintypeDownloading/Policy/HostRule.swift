@@ -8,6 +8,10 @@ public struct HostRule: Sendable, Hashable, CustomStringConvertible {
     let includesSubdomains: Bool
 
     /// The host of exactly this name, or this IP address, or `nil` where `name` is neither.
+    ///
+    /// ```swift
+    /// let host = HostRule(exactly: "images.example.com")
+    /// ```
     public init?(exactly name: String) {
         self.init(name, includesSubdomains: false)
     }
@@ -16,6 +20,11 @@ public struct HostRule: Sendable, Hashable, CustomStringConvertible {
     /// name.
     ///
     /// `example.org` contains `example.org` and `a.b.example.org`, but not `badexample.org`.
+    ///
+    /// ```swift
+    /// var policy = NetworkPolicy.publicInternet
+    /// if let domain = HostRule(domain: "example.com") { policy.allowedHosts = [domain] }
+    /// ```
     public init?(domain name: String) {
         guard IPAddress(name) == nil else { return nil }
         self.init(name, includesSubdomains: true)

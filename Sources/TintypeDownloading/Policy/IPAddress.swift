@@ -16,12 +16,20 @@ public struct IPAddress: Sendable, Hashable, Comparable, CustomStringConvertible
     let value: UInt128
 
     /// Creates an IPv4 address from its 32 bits, the first part of the dotted form in the highest ones.
+    ///
+    /// ```swift
+    /// let address = IPAddress(ipv4: 0x7F00_0001)  // 127.0.0.1
+    /// ```
     public init(ipv4 value: UInt32) {
         self.family = .v4
         self.value = UInt128(value)
     }
 
     /// Creates an IPv6 address from its 128 bits.
+    ///
+    /// ```swift
+    /// let address = IPAddress(ipv6: 1)  // ::1
+    /// ```
     public init(ipv6 value: UInt128) {
         self.family = .v6
         self.value = value
@@ -30,6 +38,10 @@ public struct IPAddress: Sendable, Hashable, Comparable, CustomStringConvertible
     /// Reads four decimal numbers with dots, or an IPv6 address in any form of RFC 4291.
     ///
     /// Octal, hexadecimal and short forms, brackets and zones are not read: `nil`.
+    ///
+    /// ```swift
+    /// let address = IPAddress("2001:db8::1")
+    /// ```
     public init?(_ text: String) {
         var ipv4 = in_addr()
         if inet_pton(AF_INET, text, &ipv4) == 1 {

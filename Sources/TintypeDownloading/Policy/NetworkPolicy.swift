@@ -63,6 +63,7 @@ public struct NetworkPolicy: Sendable, Hashable {
     /// with the same address.
     ///
     /// ```swift
+    /// let (assets, inside) = (HostRule(exactly: "assets.internal")!, AddressRange("10.0.0.0/8")!)
     /// var policy = NetworkPolicy.publicInternet
     /// policy.exceptions = [.init(schemes: [.http], host: assets, ports: [9000], addresses: [inside])]
     /// ```
@@ -78,6 +79,10 @@ public struct NetworkPolicy: Sendable, Hashable {
         public var addresses: [AddressRange]?
 
         /// Creates an exception.
+        ///
+        /// ```swift
+        /// let inside = NetworkPolicy.Exception(schemes: [.https], host: HostRule(domain: "internal")!, ports: [443])
+        /// ```
         public init(schemes: Set<Scheme>, host: HostRule, ports: Set<Int>, addresses: [AddressRange]? = nil) {
             self.schemes = schemes
             self.host = host
@@ -87,6 +92,12 @@ public struct NetworkPolicy: Sendable, Hashable {
     }
 
     /// Creates a policy that allows everything.
+    ///
+    /// ```swift
+    /// var policy = NetworkPolicy()
+    /// policy.allowedSchemes = [.https]
+    /// policy.allowedHosts = [HostRule(domain: "example.com")!]
+    /// ```
     public init() {}
 
     /// Allows everything, including private networks and files; the default.

@@ -23,6 +23,11 @@ public struct DownloadHooks: Sendable {
     public var modifyResponse: (@Sendable (DownloadResponse) async throws -> DownloadResponse)?
 
     /// Creates hooks.
+    ///
+    /// ```swift
+    /// let hooks = DownloadHooks(decrypt: { body, response in try decrypt(body) })
+    /// let downloads = DownloadActor(hooks: hooks)
+    /// ```
     public init(
         modifyRequest: (@Sendable (DownloadRequest) async throws -> DownloadRequest)? = nil,
         decrypt: (@Sendable (Data, DownloadResponse) async throws -> Data)? = nil,

@@ -72,6 +72,11 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Creates a request.
     ///
     /// Fields that are `nil` take their values from the configuration.
+    ///
+    /// ```swift
+    /// let request = DownloadRequest(url: url, headers: ["Accept": "image/webp"], timeout: .seconds(5))
+    /// let body = try await downloads.response(for: request).body
+    /// ```
     public init(
         url: URL,
         method: Method = .get,

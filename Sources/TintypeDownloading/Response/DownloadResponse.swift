@@ -45,6 +45,11 @@ public struct TransferProgress: Sendable, Hashable {
     public let expectedBytes: Int64?
 
     /// Creates a progress.
+    ///
+    /// ```swift
+    /// let progress = TransferProgress(receivedBytes: 512, expectedBytes: 2_048)
+    /// print(progress.fractionCompleted ?? 0)  // 0.25
+    /// ```
     public init(receivedBytes: Int64, expectedBytes: Int64?) {
         self.receivedBytes = receivedBytes
         self.expectedBytes = expectedBytes

@@ -8,6 +8,11 @@ public struct RateLimit: Sendable, Hashable {
     public var burst: Int
 
     /// Creates a limit; less than one request in a day, or a burst under 1, is taken as that.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.downloads.rateLimit = RateLimit(requestsPerSecond: 50, burst: 100)
+    /// ```
     public init(requestsPerSecond: Double, burst: Int) {
         let isNumber = requestsPerSecond.isFinite
         self.requestsPerSecond = max(isNumber ? requestsPerSecond : 1e9, 1 / 86_400)

@@ -16,6 +16,11 @@ public final class CookieJar: Sendable {
 
     /// Creates an empty jar.
     ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.downloads.cookieJar = CookieJar(name: "anna")
+    /// ```
+    ///
     /// - Parameter name: The name, such as that of the user whose cookies it holds. By default the jar has a unique
     ///   name, so that no cache finds its responses after it is gone.
     public init(name: String? = nil) {
@@ -30,6 +35,12 @@ public final class CookieJar: Sendable {
 
     /// Adds a cookie to the jar, which replaces one with the same name, domain and path.
     ///
+    /// ```swift
+    /// let jar = CookieJar()
+    /// jar.insert(CookieJar.Cookie(name: "session", value: token, domain: "example.com", isSecure: true))
+    /// print(jar.cookies.count)  // 1
+    /// ```
+    ///
     /// - Returns: Whether it is in the jar now. The jar refuses a cookie with a control character or a semicolon in a
     ///   part, or above the size limit.
     @discardableResult
@@ -40,6 +51,11 @@ public final class CookieJar: Sendable {
     }
 
     /// Removes all cookies.
+    ///
+    /// ```swift
+    /// let jar = CookieJar(name: "anna")
+    /// jar.removeAll()
+    /// ```
     public func removeAll() {
         self.store.command("ALL")
     }
@@ -92,6 +108,10 @@ extension CookieJar {
         public let value: String
 
         /// Creates a cookie.
+        ///
+        /// ```swift
+        /// let cookie = CookieJar.Cookie(name: "theme", value: "dark", domain: "example.com", includesSubdomains: true)
+        /// ```
         public init(
             name: String,
             value: String,

@@ -23,16 +23,28 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
     let value: Value
 
     /// A name and a password, sent as they are (RFC 7617): only for `https`.
+    ///
+    /// ```swift
+    /// let request = DownloadRequest(url: url, credentials: .basic(user: "anna", password: token))
+    /// ```
     public static func basic(user: String, password: String) -> Credentials {
         Credentials(value: .basic(user: user, password: password))
     }
 
     /// A name and a password, of which only a digest is sent (RFC 7616); costs one more round trip.
+    ///
+    /// ```swift
+    /// let request = DownloadRequest(url: url, credentials: .digest(user: "anna", password: token))
+    /// ```
     public static func digest(user: String, password: String) -> Credentials {
         Credentials(value: .digest(user: user, password: password))
     }
 
     /// A token, sent as it is (RFC 6750).
+    ///
+    /// ```swift
+    /// let request = DownloadRequest(url: url, credentials: .bearer(token))
+    /// ```
     public static func bearer(_ token: String) -> Credentials {
         Credentials(value: .bearer(token: token))
     }

@@ -21,6 +21,11 @@ public struct ProxyPolicy: Sendable, Hashable {
     /// A request fails with ``TintypeErrorCode/invalidURL`` if `url` names no proxy, for example because a setting is
     /// empty. It never goes directly to the server instead.
     ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.downloads.proxy = .proxy("http://proxy.example.org:3128", exceptions: ["example.org"])
+    /// ```
+    ///
     /// - Parameters:
     ///   - url: A URL such as `http://proxy.example.org:3128`; also `https`, `socks4`, `socks4a`, `socks5` and
     ///     `socks5h`.

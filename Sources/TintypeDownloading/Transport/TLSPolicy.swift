@@ -30,6 +30,14 @@ public struct TLSPolicy: Sendable, Hashable {
         public var password: String?
 
         /// Creates a certificate from PEM texts.
+        ///
+        /// ```swift
+        /// var policy = TLSPolicy()
+        /// policy.clientCertificate = .init(
+        ///     certificate: try Data(contentsOf: URL(filePath: "/etc/images/client.pem")),
+        ///     privateKey: try Data(contentsOf: URL(filePath: "/etc/images/client.key"))
+        /// )
+        /// ```
         public init(certificate: Data, privateKey: Data, password: String? = nil) {
             self.certificate = certificate
             self.privateKey = privateKey
@@ -53,5 +61,11 @@ public struct TLSPolicy: Sendable, Hashable {
     public var pinnedPublicKeys: [String] = []
 
     /// Creates the policy with the defaults.
+    ///
+    /// ```swift
+    /// var configuration = LoaderActor.Configuration()
+    /// configuration.downloads.tls = TLSPolicy()
+    /// configuration.downloads.tls.minimumVersion = .tls1_3
+    /// ```
     public init() {}
 }

@@ -93,6 +93,11 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
 
     /// Creates a player before its first frame.
     ///
+    /// ```swift
+    /// let player = AnimationPlayer(frames, mode: .bounce, rate: 2, loopLimit: 3, restingFrame: 0)
+    /// for try await frame in player { show(frame.image) }
+    /// ```
+    ///
     /// - Parameters:
     ///   - source: The frames.
     ///   - mode: The order of the frames; by default from the first to the last.
@@ -144,6 +149,12 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     }
 
     /// Pauses the player: no frame appears, and its clock stands still.
+    ///
+    /// ```swift
+    /// let player = AnimationPlayer(frames)
+    /// player.pause()
+    /// print(player.isPaused)  // true
+    /// ```
     public func pause() {
         let now = self.timeline.elapsed()
         self.state.withLock { state in
@@ -152,6 +163,12 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     }
 
     /// Continues after a pause.
+    ///
+    /// ```swift
+    /// let player = AnimationPlayer(frames)
+    /// player.pause()
+    /// player.resume()
+    /// ```
     public func resume() {
         let now = self.timeline.elapsed()
         let waiter = self.state.withLock { state in
@@ -164,6 +181,12 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     /// Makes `index` the next frame; after the end, the next frame of the last loop.
     ///
     /// Ignores an index that does not exist.
+    ///
+    /// ```swift
+    /// let player = AnimationPlayer(frames)
+    /// player.seek(to: frames.frameCount / 2)
+    /// for try await frame in player { print(frame.index) }
+    /// ```
     public func seek(to index: Int) {
         self.state.withLock { state in
             guard state.playback.seek(to: index) else { return }

@@ -54,6 +54,10 @@ public final class FramePool: Sendable {
     /// Creates a pool, by default of 64 MiB.
     ///
     /// A limit of 0 keeps nothing.
+    ///
+    /// ```swift
+    /// let pool = FramePool(byteLimit: 128 << 20)
+    /// ```
     public init(byteLimit: Int = 64 << 20) {
         self.byteLimit = max(0, byteLimit)
     }
@@ -65,6 +69,11 @@ public final class FramePool: Sendable {
     public var frameCount: Int { self.state.withLock { $0.frameCount } }
 
     /// Removes every frame.
+    ///
+    /// ```swift
+    /// let pool = FramePool()
+    /// pool.removeAll()
+    /// ```
     public func removeAll() {
         // Free the frames outside the lock.
         let dropped = self.state.withLock { state -> [Entry?] in

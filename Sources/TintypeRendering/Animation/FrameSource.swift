@@ -21,6 +21,11 @@ public final class FrameSource: Sendable {
 
     /// Opens a source.
     ///
+    /// ```swift
+    /// let decoder = try ImageDecoder(data, registry: CoderRegistry())
+    /// let frames = FrameSource(decoder, lanes: DecodeLanes(count: 1))
+    /// ```
+    ///
     /// - Parameters:
     ///   - decoder: The decoder, which has read the header and checked the limits.
     ///   - options: The options of the decode, except the frame.
@@ -71,6 +76,10 @@ public final class FrameSource: Sendable {
 
     /// Returns frame `index` as composited on the canvas, upright and, by default, in sRGB.
     ///
+    /// ```swift
+    /// for index in 0..<frames.frameCount { show(try await frames.frame(at: index)) }
+    /// ```
+    ///
     /// - Throws: `CodingError.Code.invalidOptions` when there is no such frame; other `CodingError`s;
     ///   `ImageError` when memory runs out; `CancellationError`.
     public func frame(at index: Int) async throws -> Image {
@@ -89,6 +98,10 @@ public final class FrameSource: Sendable {
     ///
     /// The caller holds all of them at once, so they do not count as memory of the loader. To encode them within that memory,
     /// give the source itself to the loader.
+    ///
+    /// ```swift
+    /// let webp = try await loader.encode(frames.content(), as: .webp)
+    /// ```
     ///
     /// - Throws: As ``frame(at:)``.
     public func content() async throws -> AnimationContent {
@@ -115,6 +128,10 @@ public final class FrameSource: Sendable {
     package var byteCountOfFrame: Int { self.decoder.byteCount }
 
     /// Decodes all frames into the pool, or the first ones if it does not hold all.
+    ///
+    /// ```swift
+    /// try await frames.preload()
+    /// ```
     ///
     /// - Throws: As ``frame(at:)``.
     public func preload() async throws {

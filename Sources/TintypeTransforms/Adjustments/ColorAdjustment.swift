@@ -44,20 +44,44 @@ public struct ColorAdjustment: Hashable {
     public var amount: Double
 
     /// Creates an adjustment of `property` by `amount`.
+    ///
+    /// ```swift
+    /// let faded = try ColorAdjustment(.sepia, 0.4).transform(image)
+    /// ```
     public init(_ property: Property, _ amount: Double) {
         self.property = property
         self.amount = amount
     }
 
     /// Multiplies the colours by `factor`, 0 to 100; 1 changes nothing.
+    ///
+    /// ```swift
+    /// request.transforms = [.adjust(.brightness(1.2))]
+    /// ```
     public static func brightness(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.brightness, factor) }
     /// Multiplies the distance to middle gray by `factor`, 0 to 100; 1 changes nothing.
+    ///
+    /// ```swift
+    /// request.transforms = [.adjust(.contrast(1.1))]
+    /// ```
     public static func contrast(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.contrast, factor) }
     /// Multiplies the distance to the pixel's gray by `factor`, 0 to 100; 1 changes nothing.
+    ///
+    /// ```swift
+    /// request.transforms = [.adjust(.saturation(0.5))]
+    /// ```
     public static func saturation(_ factor: Double) -> ColorAdjustment { ColorAdjustment(.saturation, factor) }
     /// Raises the colours to the power of 1 / `gamma`, 0.01 to 100; over 1 brightens.
+    ///
+    /// ```swift
+    /// request.transforms = [.adjust(.gamma(1.4))]
+    /// ```
     public static func gamma(_ gamma: Double) -> ColorAdjustment { ColorAdjustment(.gamma, gamma) }
     /// Rotates the hue by `degrees`.
+    ///
+    /// ```swift
+    /// request.transforms = [.adjust(.hue(degrees: 90))]
+    /// ```
     public static func hue(degrees: Double) -> ColorAdjustment { ColorAdjustment(.hue, degrees) }
     /// Replaces the colours with their luma.
     public static let grayscale = ColorAdjustment(.grayscale, 1)

@@ -47,6 +47,13 @@ public struct Overlay: ImageTransformer {
 
     /// Creates an overlay.
     ///
+    /// ```swift
+    /// let logo = try await loader.image(for: url)
+    /// let placement = Overlay.Placement.single(.southEast, offsetX: 16, offsetY: 16)
+    /// let overlay = Overlay(logo, name: "logo", placement: placement, opacity: 0.5)
+    /// request.transforms = [.overlay(overlay)]
+    /// ```
+    ///
     /// - Parameters:
     ///   - image: The overlay, upright and in sRGB.
     ///   - name: The name in keys and descriptions. Different overlays must have different names, because results are
@@ -379,6 +386,16 @@ extension Overlay: Codable {
         public let image: @Sendable (_ source: String) throws -> Image
 
         /// Creates a resolver from a function that returns the image for a text, or throws.
+        ///
+        /// ```swift
+        /// let resolver = Overlay.Resolver { source in
+        ///     guard source == "logo" else { throw CocoaError(.fileNoSuchFile) }
+        ///     return image
+        /// }
+        /// let decoder = JSONDecoder()
+        /// decoder.userInfo = resolver.userInfo
+        /// let pipeline = try decoder.decode(TransformPipeline.self, from: data)
+        /// ```
         public init(_ image: @escaping @Sendable (_ source: String) throws -> Image) {
             self.image = image
         }

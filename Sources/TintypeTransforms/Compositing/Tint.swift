@@ -12,6 +12,10 @@ public struct Tint: Hashable, PointOperation {
     public var mode: BlendMode
 
     /// Creates a tint; by default the colour replaces the image's colours.
+    ///
+    /// ```swift
+    /// let icon = try Tint(Color(red: 0, green: 122, blue: 255)).transform(image)
+    /// ```
     public init(_ color: Color, mode: BlendMode = .sourceIn) {
         self.color = color
         self.mode = mode
@@ -54,6 +58,10 @@ public struct Flatten: Hashable, PointOperation {
     public var background: Color
 
     /// Creates a background, white by default.
+    ///
+    /// ```swift
+    /// let opaque = try Flatten(.black).transform(image)
+    /// ```
     public init(_ background: Color = .white) {
         self.background = background
     }

@@ -19,6 +19,10 @@ public struct Blur: Hashable, ImageTransformer {
     public var light: LightSpace
 
     /// Creates a blur, by default on the stored samples.
+    ///
+    /// ```swift
+    /// let blurred = try Blur(.gaussian(sigma: 8), light: .linear).transform(image)
+    /// ```
     public init(_ kernel: Kernel, light: LightSpace = .sRGB) {
         self.kernel = kernel
         self.light = light
@@ -27,11 +31,19 @@ public struct Blur: Hashable, ImageTransformer {
     /// Returns a Gaussian blur, within one level of the exact result.
     ///
     /// A sigma under 0.2 changes nothing.
+    ///
+    /// ```swift
+    /// request.transforms = [.blur(.gaussian(sigma: 2))]
+    /// ```
     public static func gaussian(sigma: Double, light: LightSpace = .sRGB) -> Blur {
         Blur(.gaussian(sigma: sigma), light: light)
     }
 
     /// Returns the mean of a square: a radius of 1 means 3 by 3 pixels, and 0 changes nothing.
+    ///
+    /// ```swift
+    /// request.transforms = [.blur(.box(radius: 3))]
+    /// ```
     public static func box(radius: Int, light: LightSpace = .sRGB) -> Blur {
         Blur(.box(radius: radius), light: light)
     }

@@ -10,6 +10,10 @@ public struct Pixelate: Hashable, ImageTransformer {
     public var size: Int
 
     /// Creates a transform with blocks of `size` by `size` pixels.
+    ///
+    /// ```swift
+    /// let coarse = try Pixelate(size: 16).transform(image)
+    /// ```
     public init(size: Int) {
         self.size = size
     }

@@ -26,6 +26,10 @@ public struct Sharpen: Hashable, ImageTransformer {
     public var channels: Channels
 
     /// Creates an unsharp mask, by default on the luma with sigma 1, amount 1 and threshold 0.
+    ///
+    /// ```swift
+    /// let sharp = try Sharpen(sigma: 0.8, amount: 0.6, threshold: 4).transform(image)
+    /// ```
     public init(sigma: Double = 1, amount: Double = 1, threshold: Double = 0, channels: Channels = .luma) {
         self.sigma = sigma
         self.amount = amount

@@ -21,26 +21,46 @@ public struct Crop: ImageTransformer, Hashable {
     public var area: Area
 
     /// Creates a crop that keeps `area`.
+    ///
+    /// ```swift
+    /// let square = try Crop(.size(width: 400, height: 400, gravity: .north)).transform(image)
+    /// ```
     public init(_ area: Area) {
         self.area = area
     }
 
     /// Keeps a rectangle in pixels.
+    ///
+    /// ```swift
+    /// request.transforms = [.crop(.rectangle(x: 100, y: 50, width: 640, height: 480))]
+    /// ```
     public static func rectangle(x: Int, y: Int, width: Int, height: Int) -> Crop {
         Crop(.rectangle(x: x, y: y, width: width, height: height))
     }
 
     /// Keeps a rectangle in shares of the image's sides, rounded to whole pixels.
+    ///
+    /// ```swift
+    /// request.transforms = [.crop(.shares(x: 0.25, y: 0.25, width: 0.5, height: 0.5))]  // the middle
+    /// ```
     public static func shares(x: Double, y: Double, width: Double, height: Double) -> Crop {
         Crop(.shares(x: x, y: y, width: width, height: height))
     }
 
     /// Keeps a part of the given size in pixels; each side is clamped to the image.
+    ///
+    /// ```swift
+    /// request.transforms = [.crop(.size(width: 400, height: 400, gravity: .focus(x: 0.4, y: 0.3)))]
+    /// ```
     public static func size(width: Int, height: Int, gravity: Gravity = .center) -> Crop {
         Crop(.size(width: width, height: height, gravity: gravity))
     }
 
     /// Keeps the largest part whose width is `ratio` times its height.
+    ///
+    /// ```swift
+    /// request.transforms = [.crop(.aspectRatio(16 / 9))]  // 1,600 x 1,200 becomes 1,600 x 900
+    /// ```
     public static func aspectRatio(_ ratio: Double, gravity: Gravity = .center) -> Crop {
         Crop(.aspectRatio(ratio: ratio, gravity: gravity))
     }

@@ -16,6 +16,10 @@ public struct Flip: ImageTransformer, Hashable, Codable {
     public var direction: Direction
 
     /// Creates a flip.
+    ///
+    /// ```swift
+    /// let mirrored = try Flip(.horizontal).transform(image)
+    /// ```
     public init(_ direction: Direction) {
         self.direction = direction
     }

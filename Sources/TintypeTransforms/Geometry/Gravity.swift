@@ -10,6 +10,10 @@ public struct Gravity: Sendable, Hashable {
     /// Returns the point at these distances from the left and the top, as shares of the sides.
     ///
     /// Values outside 0 to 1 are clamped; `nan` counts as the middle.
+    ///
+    /// ```swift
+    /// request.transforms = [.crop(.aspectRatio(1, gravity: .focus(x: 0.3, y: 0.7)))]
+    /// ```
     public static func focus(x: Double, y: Double) -> Gravity {
         func share(_ value: Double) -> Double { value.isNaN ? 0.5 : min(max(value, 0), 1) }
         return Gravity(x: share(x), y: share(y))
@@ -59,6 +63,11 @@ extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
     }
 
     /// Reads a compass name in any case, or a point as `x,y` from 0 to 1; returns `nil` for any other text.
+    ///
+    /// ```swift
+    /// let side = Gravity("northWest")
+    /// let point = Gravity("0.3,0.7")
+    /// ```
     public init?(_ text: String) {
         if let known = Self.named.first(where: { $0.name == text.lowercased() }) {
             self = known.gravity

@@ -19,12 +19,20 @@ public struct Pad: ImageTransformer, Hashable {
     public var color: Color
 
     /// Creates a transform for a canvas, by default a transparent one.
+    ///
+    /// ```swift
+    /// let letterboxed = try Pad(.aspectRatio(ratio: 16 / 9, gravity: .center), color: .black).transform(image)
+    /// ```
     public init(_ extent: Extent, color: Color = .clear) {
         self.extent = extent
         self.color = color
     }
 
     /// Adds columns and rows to the sides, in pixels.
+    ///
+    /// ```swift
+    /// request.transforms = [.pad(.sides(top: 20, bottom: 20, color: .white))]  // 800 x 600 becomes 800 x 640
+    /// ```
     public static func sides(
         left: Int = 0,
         top: Int = 0,
@@ -36,11 +44,19 @@ public struct Pad: ImageTransformer, Hashable {
     }
 
     /// Extends the image to a size in pixels, and places it by `gravity`.
+    ///
+    /// ```swift
+    /// request.transforms = [.pad(.size(width: 800, height: 800, gravity: .north, color: .black))]
+    /// ```
     public static func size(width: Int, height: Int, gravity: Gravity = .center, color: Color = .clear) -> Pad {
         Pad(.size(width: width, height: height, gravity: gravity), color: color)
     }
 
     /// Extends one side, so that the width of the result is `ratio` times its height.
+    ///
+    /// ```swift
+    /// request.transforms = [.pad(.aspectRatio(1, color: .white))]  // 800 x 600 becomes 800 x 800
+    /// ```
     public static func aspectRatio(_ ratio: Double, gravity: Gravity = .center, color: Color = .clear) -> Pad {
         Pad(.aspectRatio(ratio: ratio, gravity: gravity), color: color)
     }

@@ -35,6 +35,10 @@ public struct Rotate: ImageTransformer, Hashable {
     public var interpolation: Interpolation
 
     /// Creates a rotation; by default the canvas fits, the background is transparent and interpolation is bicubic.
+    ///
+    /// ```swift
+    /// let level = try Rotate(degrees: -1.5, canvas: .clip, background: .white).transform(image)
+    /// ```
     public init(
         degrees: Double,
         canvas: Canvas = .fit,

@@ -8,6 +8,11 @@ public struct Border: Sendable, Hashable, Codable {
     public var color: Color
 
     /// Creates a border with a width in pixels.
+    ///
+    /// ```swift
+    /// let border = Border(width: 4, color: .white)
+    /// let avatar = try Circle(border: border).transform(image)
+    /// ```
     public init(width: Double, color: Color) {
         self.width = width
         self.color = color
@@ -36,6 +41,10 @@ public struct RoundCorners: ImageTransformer, Hashable {
         public var bottomLeft: Double
 
         /// Creates radii; corners left out stay square.
+        ///
+        /// ```swift
+        /// let top = RoundCorners.Radii(topLeft: 24, topRight: 24)
+        /// ```
         public init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
             self.topLeft = topLeft
             self.topRight = topRight
@@ -44,6 +53,10 @@ public struct RoundCorners: ImageTransformer, Hashable {
         }
 
         /// Creates the same radius for all corners.
+        ///
+        /// ```swift
+        /// let radii = RoundCorners.Radii(24)
+        /// ```
         public init(_ radius: Double) {
             self.init(topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius)
         }
@@ -76,6 +89,10 @@ public struct RoundCorners: ImageTransformer, Hashable {
     public var border: Border?
 
     /// Creates round corners, by default in pixels and without a border.
+    ///
+    /// ```swift
+    /// let tab = try RoundCorners(.init(topLeft: 24, topRight: 24)).transform(image)
+    /// ```
     public init(_ radii: Radii, unit: Unit = .pixels, border: Border? = nil) {
         self.radii = radii
         self.unit = unit
@@ -83,6 +100,10 @@ public struct RoundCorners: ImageTransformer, Hashable {
     }
 
     /// Creates round corners of the same radius, by default in pixels and without a border.
+    ///
+    /// ```swift
+    /// let card = try RoundCorners(radius: 0.1, unit: .shares).transform(image)
+    /// ```
     public init(radius: Double, unit: Unit = .pixels, border: Border? = nil) {
         self.init(Radii(radius), unit: unit, border: border)
     }
@@ -122,6 +143,10 @@ public struct Circle: ImageTransformer, Hashable, Codable {
     public var border: Border?
 
     /// Creates a circle.
+    ///
+    /// ```swift
+    /// let avatar = try Circle().transform(image)  // 800 x 600 becomes 600 x 600
+    /// ```
     public init(border: Border? = nil) {
         self.border = border
     }

@@ -17,6 +17,10 @@ public struct Trim: ImageTransformer, Hashable {
     public var isEvenVertically: Bool
 
     /// Creates a trim; by default the border has the colour of the top left pixel, with a tolerance of 10.
+    ///
+    /// ```swift
+    /// let trimmed = try Trim(color: .white, tolerance: 20).transform(image)
+    /// ```
     public init(
         color: Color? = nil,
         tolerance: UInt8 = 10,

@@ -16,6 +16,10 @@ public struct TransformPipeline: Sendable, Hashable {
     public var transforms: [ImageTransform]
 
     /// Creates a pipeline of `transforms`.
+    ///
+    /// ```swift
+    /// let pipeline = TransformPipeline([.resize(.width(800)), .sharpen()])
+    /// ```
     public init(_ transforms: [ImageTransform]) {
         self.transforms = transforms
     }
@@ -44,6 +48,11 @@ extension TransformPipeline: ImageTransformer {
     }
 
     /// Runs all transforms; an empty pipeline returns the image itself, upright.
+    ///
+    /// ```swift
+    /// let pipeline: TransformPipeline = [.resize(.width(800)), .adjust(.saturation(1.2))]
+    /// let card = try pipeline.transform(image)
+    /// ```
     ///
     /// - Throws: The errors of the transforms.
     public func transform(_ image: Image) throws -> Image {

@@ -5,6 +5,10 @@ extension Image {
     ///
     /// Alpha is premultiplied during filtering, so that invisible colours do not bleed.
     ///
+    /// ```swift
+    /// let small = try image.resized(.fit(width: 400, height: 300))
+    /// ```
+    ///
     /// - Throws: `TransformError`, `ImageError` if memory runs out, `CancellationError`.
     public func resized(_ resize: Resize) throws -> Image {
         let geometry = try ResizeGeometry(resize, width: self.width, height: self.height)

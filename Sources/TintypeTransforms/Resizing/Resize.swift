@@ -67,6 +67,10 @@ public struct Resize: Sendable, Hashable {
     public var light: LightSpace
 
     /// Creates a resize; by default it fits the box without enlarging, and filters stored samples with Lanczos.
+    ///
+    /// ```swift
+    /// let half = try Resize(.scale(0.5), filter: .box, light: .linear).transform(image)
+    /// ```
     public init(
         _ size: Size,
         mode: Mode = .fit,
@@ -84,6 +88,10 @@ public struct Resize: Sendable, Hashable {
     }
 
     /// Creates a resize to a box of `width` by `height` pixels, with the same defaults.
+    ///
+    /// ```swift
+    /// let cover = try Resize(width: 800, height: 600, mode: .fill, gravity: .north).transform(image)
+    /// ```
     public init(
         width: Int,
         height: Int,
@@ -104,11 +112,19 @@ public struct Resize: Sendable, Hashable {
     }
 
     /// Returns a resize to the largest size within the box, in the image's own ratio.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.fit(width: 800, height: 600))]  // 1,600 x 900 becomes 800 x 450
+    /// ```
     public static func fit(width: Int, height: Int, upscales: Bool = false) -> Resize {
         Resize(width: width, height: height, mode: .fit, upscales: upscales)
     }
 
     /// Returns a resize that covers the box and cuts off the rest, on both sides alike by default.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.fill(width: 800, height: 600))]  // 1,600 x 900 becomes 800 x 600
+    /// ```
     public static func fill(
         width: Int,
         height: Int,
@@ -119,26 +135,46 @@ public struct Resize: Sendable, Hashable {
     }
 
     /// Returns a resize that covers the box or keeps the largest part with the box's ratio, and never enlarges.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.fillDown(width: 800, height: 600))]  // 400 x 400 becomes 400 x 300
+    /// ```
     public static func fillDown(width: Int, height: Int, gravity: Gravity = .center) -> Resize {
         Resize(width: width, height: height, mode: .fillDown, gravity: gravity)
     }
 
     /// Returns a resize to exactly the box; each side is scaled separately.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.stretch(width: 800, height: 600))]  // 1,600 x 900 becomes 800 x 600
+    /// ```
     public static func stretch(width: Int, height: Int, upscales: Bool = false) -> Resize {
         Resize(width: width, height: height, mode: .stretch, upscales: upscales)
     }
 
     /// Returns a resize to a width in pixels, in the image's own ratio.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.width(800))]  // 1,600 x 900 becomes 800 x 450
+    /// ```
     public static func width(_ width: Int, upscales: Bool = false) -> Resize {
         Resize(.width(width), upscales: upscales)
     }
 
     /// Returns a resize to a height in pixels, in the image's own ratio.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.height(450, upscales: true))]  // 160 x 90 becomes 800 x 450
+    /// ```
     public static func height(_ height: Int, upscales: Bool = false) -> Resize {
         Resize(.height(height), upscales: upscales)
     }
 
     /// Returns a resize by a factor: 0.5 halves both sides, and a factor over 1 enlarges.
+    ///
+    /// ```swift
+    /// request.transforms = [.resize(.scaled(by: 0.5))]  // 1,600 x 900 becomes 800 x 450
+    /// ```
     public static func scaled(by factor: Double) -> Resize {
         Resize(.scale(factor), upscales: factor > 1)
     }

@@ -19,6 +19,11 @@ public struct ResizeGeometry: Sendable, Hashable {
 
     /// Creates the geometry of `resize` for a source of `width` by `height` pixels, each at least 1.
     ///
+    /// ```swift
+    /// let geometry = try ResizeGeometry(.fill(width: 800, height: 600), width: 1_600, height: 900)
+    /// print(geometry.left, geometry.sourceWidth, geometry.width)  // 200.0 1200.0 800
+    /// ```
+    ///
     /// - Throws: `TransformError.Code.invalidSize` if a side of the box is under 1, or a side of the box or of the
     ///   result is over `Int32.max`; `TransformError.Code.invalidParameter` if a scale is not finite and over 0.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
@@ -80,6 +85,10 @@ public struct ResizeGeometry: Sendable, Hashable {
     ///
     /// A pixel counts four bytes. The factor for each side is the square root of the area ratio, so that the result is
     /// just within the limit.
+    ///
+    /// ```swift
+    /// let geometry = ResizeGeometry(pixelByteLimit: 16 << 20, width: 6_000, height: 4_000)
+    /// ```
     public init?(pixelByteLimit: Int, width: Int, height: Int) {
         let pixelLimit = Double(max(4, pixelByteLimit) / 4)
         let factor = (pixelLimit / (Double(width) * Double(height))).squareRoot()
@@ -113,6 +122,11 @@ public struct ResizeGeometry: Sendable, Hashable {
     }
 
     /// Returns the geometry of the same part in a scaled source.
+    ///
+    /// ```swift
+    /// let geometry = try ResizeGeometry(.fill(width: 800, height: 600), width: 1_600, height: 900)
+    /// let half = geometry.scaled(byWidth: 0.5, height: 0.5)
+    /// ```
     public func scaled(byWidth horizontal: Double, height vertical: Double) -> ResizeGeometry {
         ResizeGeometry(
             left: self.left * horizontal,

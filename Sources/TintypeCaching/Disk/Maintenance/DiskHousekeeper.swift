@@ -166,6 +166,10 @@ public struct PruneResult: Sendable, Hashable {
     public internal(set) var freedByteCount = 0
 
     /// Creates an empty result.
+    ///
+    /// ```swift
+    /// let result = PruneResult()
+    /// ```
     public init() {}
 }
 

@@ -118,5 +118,9 @@ public struct VerifyResult: Sendable, Hashable {
     public internal(set) var isComplete = true
 
     /// Creates an empty result.
+    ///
+    /// ```swift
+    /// let result = VerifyResult()
+    /// ```
     public init() {}
 }

@@ -38,6 +38,10 @@ public final class MemoryPressureMonitor: Sendable {
     private let startThread: POSIXThread.Starter
 
     /// Returns the monitor of this process, and starts it if it is not running.
+    ///
+    /// ```swift
+    /// let monitor = MemoryPressureMonitor.shared()
+    /// ```
     public static func shared() -> MemoryPressureMonitor {
         // The new thread does not take this lock.
         self.current.withLock { current in
