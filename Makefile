@@ -2,7 +2,7 @@
 # `make demo` and `make test` work on a fresh Debian 12 with the Swift toolchain.
 
 SWIFT ?= swift
-SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Fuzz
+SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Checks Examples Fuzz
 
 CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
@@ -10,18 +10,24 @@ HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp encode-jpeg encode-png encode-gif encode-webp
 ATTACK_SECONDS ?= 600
 TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
+
+# A package beside the root builds in the root's folder: so it compiles its own files only.
+beside = $(SWIFT) build --package-path $1 --scratch-path .build
+RELEASE = $$($(SWIFT) build -c release --show-bin-path)
+
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
 
 # Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build build-all bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
 	@echo 'make test      run all tests'
-	@echo 'make build     build all for release; the command is .build/release/tintype'
+	@echo 'make build     build the library and the command for release: .build/release/tintype'
+	@echo 'make build-all build the packages beside the root: Benchmarks, Checks, Examples, Fuzz'
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
@@ -47,8 +53,8 @@ demo:
 	@.ci/setup build
 	@echo 'Building for release; the first time takes some minutes.'
 	@$(SWIFT) build -c release --product tintype
-	@$(SWIFT) build -c release --product TintypeDemo
-	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeDemo"
+	@$(call beside,Examples) -c release --product TintypeDemo
+	@"$(RELEASE)/TintypeDemo"
 
 test:
 	@.ci/setup test
@@ -56,7 +62,14 @@ test:
 
 build:
 	@.ci/setup build
-	$(SWIFT) build -c release
+	$(SWIFT) build -c release --product tintype
+
+# Debug builds: they show that everything compiles, and share what the tests have compiled.
+build-all:
+	@.ci/setup build
+	@for package in Benchmarks Checks Examples Fuzz; do \
+	    echo "$$package:"; $(call beside,$$package) || exit 1; \
+	done
 
 lint:
 	@.ci/setup lint
@@ -68,13 +81,13 @@ format:
 
 bench:
 	@.ci/setup bench
-	$(SWIFT) build -c release --product TintypeBenchmarks
-	"$$($(SWIFT) build -c release --show-bin-path)/TintypeBenchmarks" $(BENCH)
+	$(call beside,Benchmarks) -c release --product TintypeBenchmarks
+	"$(RELEASE)/TintypeBenchmarks" $(BENCH)
 
 conformance:
 	@.ci/setup build
-	@$(SWIFT) build -c release --product TintypeConformance
-	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
+	@$(call beside,Checks) -c release --product TintypeConformance
+	@"$(RELEASE)/TintypeConformance"
 
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
 fuzz:
@@ -84,25 +97,27 @@ fuzz:
 # Every coder is searched, also behind one that has a file over its budget.
 hunt:
 	@.ci/setup build
-	@$(SWIFT) build -c release --product SlowFiles
+	@$(call beside,Checks) -c release --product SlowFiles
 	@failed=0; for coder in $(HUNT_CODERS); do \
-	    "$$($(SWIFT) build -c release --show-bin-path)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
+	    "$(RELEASE)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
 	done; exit $$failed
 
-# Every part runs, also behind one that has failed. The downloads need 12,000 descriptors.
+# Every part runs, also behind one that has failed. The downloads need 12,000 descriptors. CacheTorture is a program of the
+# root, because tests run it as well.
 torture:
 	@.ci/setup test
 	@$(SWIFT) build -c release --product tintype
 	@failed=; for part in $(TORTURES); do \
 	    echo "$$part:"; \
-	    $(SWIFT) build -c release --product $$part && \
-	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || failed="$$failed $$part"; \
+	    case $$part in CacheTorture) package=. ;; *) package=Checks ;; esac; \
+	    $(call beside,$$package) -c release --product $$part && \
+	    "$(RELEASE)/$$part" || failed="$$failed $$part"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 attack:
 	@.ci/setup attack
-	$(SWIFT) build -c release --product HostileOrigins
-	"$$($(SWIFT) build -c release --show-bin-path)/HostileOrigins" $(ATTACK_SECONDS)
+	$(call beside,Checks) -c release --product HostileOrigins
+	"$(RELEASE)/HostileOrigins" $(ATTACK_SECONDS)
 
 # The optimiser has bugs that no debug build shows; the suites are those of few seconds.
 smoke-release:
@@ -127,7 +142,8 @@ sanitize: sanitize-thread sanitize-address
 sanitize-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --sanitize=thread --scratch-path .build-thread
-	SANITIZE_THREAD=1 $(SWIFT) build --sanitize=thread --scratch-path .build-thread --product LoaderTorture
+	SANITIZE_THREAD=1 $(SWIFT) build --package-path Checks --sanitize=thread --scratch-path .build-thread \
+	    --product LoaderTorture
 	.build-thread/debug/LoaderTorture
 
 # XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have
