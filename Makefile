@@ -19,15 +19,19 @@ FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF Fu
 
 # Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
+# Suites that need no trait of the package, for `make smallest`, and the test targets with them.
+SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
+SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build build-all bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build build-all smallest bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
 	@echo 'make test      run all tests'
 	@echo 'make build     build the library and the command for release: .build/release/tintype'
 	@echo 'make build-all build the packages beside the root: Benchmarks, Checks, Examples, Fuzz'
+	@echo 'make smallest  build without the traits of the package, and run the tests that need none'
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
@@ -78,6 +82,13 @@ lint:
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(SWIFT_SOURCES)
 	git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+
+# The other test targets compile only with all traits. libcurl may load libbrotli and libzstd by itself.
+smallest:
+	@.ci/setup test
+	TINTYPE_TESTS=$(SMALLEST_TARGETS) $(SWIFT) test --disable-default-traits --disable-xctest \
+	    --scratch-path .build-smallest --filter $(SMALLEST_SUITES)
+	@! readelf -d .build-smallest/debug/tintype | grep -E 'NEEDED.*lib(brotli|zstd|lcms2|isal|webp)'
 
 bench:
 	@.ci/setup bench
@@ -153,4 +164,4 @@ sanitize-address:
 	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
 
 clean:
-	rm -rf .build .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results
+	rm -rf .build .build-smallest .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results

@@ -21,20 +21,25 @@ func system(_ name: String, pkgConfig: String, apt: String, in folder: String = 
     .systemLibrary(name: name, path: "\(folder)/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
+/// A dependency that only builds with a trait have.
+func optional(_ name: String, trait: String) -> Target.Dependency {
+    .target(name: name, condition: .when(traits: [trait]))
+}
+
 /// C code of our own.
+///
+/// With `trait`, an enabled trait defines a macro with its name.
 func code(
     _ name: String,
     _ dependencies: [Target.Dependency] = [],
     in folder: String = "Sources/CLibraries",
     isGNU: Bool = false,
-    headers: [String] = []
+    headers: [String] = [],
+    trait: String? = nil
 ) -> Target {
-    .target(
-        name: name,
-        dependencies: dependencies,
-        path: "\(folder)/\(name)",
-        cSettings: (isGNU ? [.define("_GNU_SOURCE")] : []) + headers.map { .headerSearchPath($0) }
-    )
+    let settings: [CSetting] = headers.map { .headerSearchPath($0) } + (isGNU ? [.define("_GNU_SOURCE")] : [])
+    let traits: [CSetting] = trait.map { [.define($0, .when(traits: [$0]))] } ?? []
+    return .target(name: name, dependencies: dependencies, path: "\(folder)/\(name)", cSettings: settings + traits)
 }
 
 /// A Swift module.
@@ -90,6 +95,15 @@ let package = Package(
         .library(name: "TintypeConformanceSupport", targets: ["TintypeConformanceSupport"]),
         .library(name: "TintypeOrderStorm", targets: ["TintypeOrderStorm"]),
     ],
+    // Each needs a C library. Docs/guide.md says what a build without it lacks.
+    traits: [
+        .default(enabledTraits: ["Brotli", "ISAL", "LittleCMS", "WebP", "Zstandard"]),
+        .trait(name: "Brotli", description: "Decodes bodies with the content coding br, with libbrotli."),
+        .trait(name: "ISAL", description: "Inflates PNGs, and writes them at level 1, faster than zlib, with ISA-L."),
+        .trait(name: "LittleCMS", description: "Converts embedded colour profiles to sRGB, with Little CMS."),
+        .trait(name: "WebP", description: "Reads and writes WebP, with libwebp."),
+        .trait(name: "Zstandard", description: "Decodes bodies with the content coding zstd, with libzstd."),
+    ],
     targets: [
         // Ground: C libraries, and C parts beside them.
         system("CTintypeBrotli", pkgConfig: "libbrotlidec", apt: "libbrotli-dev"),
@@ -105,16 +119,16 @@ let package = Package(
         system("CTintypeZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         system("CTintypeZstd", pkgConfig: "libzstd", apt: "libzstd-dev"),
         code("CTintypeGIF"),
-        code("CTintypeInflate", ["CTintypeISAL"]),
+        code("CTintypeInflate", [optional("CTintypeISAL", trait: "ISAL"), "CTintypeZlib"], trait: "ISAL"),
         // libjpeg reports errors by longjmp; this catches them before they reach Swift.
         code("CTintypeJPEG", ["CTintypeLibJPEG"], isGNU: true),
-        code("CTintypePNGDeflate", ["CTintypeISAL"]),
+        code("CTintypePNGDeflate", [optional("CTintypeISAL", trait: "ISAL")], trait: "ISAL"),
         code("CTintypePNGFilters"),
         // Loops over pixels, compiled for several generations of processors.
         code("CTintypePixelKernels"),
         code("CTintypeShims", isGNU: true),
         // libwebp decodes a large flat image in one call; this asks between its rows whether to go on.
-        code("CTintypeWebPSteps", ["CTintypeWebP"]),
+        code("CTintypeWebPSteps", [optional("CTintypeWebP", trait: "WebP")], trait: "WebP"),
 
         // The errors that all modules have in common.
         module("TintypeErrors"),
@@ -129,8 +143,9 @@ let package = Package(
             "TintypeCoding",
             [
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CTintypeDeflate", "CTintypeGIF",
-                "CTintypeInflate", "CTintypeJPEG", "CTintypeLCMS2", "CTintypePNGDeflate", "CTintypePNGFilters",
-                "CTintypePixelKernels", "CTintypeTurboJPEG", "CTintypeWebP", "CTintypeWebPSteps",
+                "CTintypeInflate", "CTintypeJPEG", "CTintypePNGDeflate", "CTintypePNGFilters", "CTintypePixelKernels",
+                "CTintypeTurboJPEG", optional("CTintypeLCMS2", trait: "LittleCMS"),
+                optional("CTintypeWebP", trait: "WebP"), optional("CTintypeWebPSteps", trait: "WebP"),
             ]
         ),
         module("TintypeTransforms", ["TintypeErrors", "TintypeImage", "CTintypeCrypto", "CTintypePixelKernels"]),
@@ -144,8 +159,9 @@ let package = Package(
         module(
             "TintypeDownloading",
             [
-                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CTintypeBrotli", "CTintypeCrypto",
-                "CTintypeCurl", "CTintypeShims", "CTintypeZlib", "CTintypeZstd",
+                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CTintypeCrypto", "CTintypeCurl",
+                "CTintypeShims", "CTintypeZlib", optional("CTintypeBrotli", trait: "Brotli"),
+                optional("CTintypeZstd", trait: "Zstandard"),
             ]
         ),
 
@@ -278,3 +294,8 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// `make smallest` names the test targets that need no trait.
+if let names = Context.environment["TINTYPE_TESTS"]?.split(separator: ",") {
+    package.targets.removeAll { target in target.type == .test && !names.contains { $0 == target.name } }
+}

@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import TintypeCoding
 
@@ -113,3 +114,4 @@ enum HostileWebP {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 public import FoundationEssentials
 public import TintypeImage
 
@@ -187,3 +188,4 @@ extension WebPContainer {
         return self.images.isEmpty ? .corrupt(.webp, "it holds no image") : nil
     }
 }
+#endif
