@@ -24,7 +24,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build build-all smallest bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build build-all smallest bench conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -47,6 +47,7 @@ help:
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo "make readme    build and run the README's first program"
+	@echo 'make neighbours  build a program beside targets with the names of other packages'
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer, and the torture of the'
 	@echo '               loader under the first'
@@ -144,6 +145,10 @@ smoke-thread:
 readme:
 	@.ci/setup build
 	@.ci/readme
+
+neighbours:
+	@.ci/setup build
+	@.ci/neighbours
 
 smoke: smoke-release smoke-thread
 
