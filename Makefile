@@ -24,7 +24,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build build-all smallest bench conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build build-all smallest bench counts conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -35,6 +35,7 @@ help:
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
+	@echo 'make counts    compare counted rows with Benchmarks/Thresholds: allocations, suspensions, the walk'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files;
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
@@ -95,6 +96,12 @@ bench:
 	@.ci/setup bench
 	$(call beside,Benchmarks) -c release --product TintypeBenchmarks
 	"$(RELEASE)/TintypeBenchmarks" $(BENCH)
+
+counts:
+	@.ci/setup bench
+	@.ci/walk --check
+	@$(call beside,Benchmarks) -c release --product TintypeBenchmarks
+	@Benchmarks/check-counts "$(RELEASE)/TintypeBenchmarks"
 
 conformance:
 	@.ci/setup build
