@@ -2,6 +2,7 @@
 # `make demo` and `make test` work on a fresh Debian 12 with the Swift toolchain.
 
 SWIFT ?= swift
+export SWIFT
 SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Checks Examples Fuzz
 
 CORPUS ?= ../shared/corpus
@@ -11,8 +12,6 @@ HUNT_CODERS ?= jpeg png gif webp encode-jpeg encode-png encode-gif encode-webp
 ATTACK_SECONDS ?= 600
 TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
 
-# A package beside the root builds in the root's folder: so it compiles its own files only.
-beside = $(SWIFT) build --package-path $1 --scratch-path .build
 RELEASE = $$($(SWIFT) build -c release --show-bin-path)
 
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
@@ -59,7 +58,7 @@ demo:
 	@.ci/setup build
 	@echo 'Building for release; the first time takes some minutes.'
 	@$(SWIFT) build -c release --product tintype
-	@$(call beside,Examples) -c release --product TintypeDemo
+	@.ci/beside Examples -c release --product TintypeDemo
 	@"$(RELEASE)/TintypeDemo"
 
 test:
@@ -74,7 +73,7 @@ build:
 build-all:
 	@.ci/setup build
 	@for package in Benchmarks Checks Examples Fuzz; do \
-	    echo "$$package:"; $(call beside,$$package) || exit 1; \
+	    echo "$$package:"; .ci/beside $$package || exit 1; \
 	done
 
 lint:
@@ -94,18 +93,18 @@ smallest:
 
 bench:
 	@.ci/setup bench
-	$(call beside,Benchmarks) -c release --product TintypeBenchmarks
+	.ci/beside Benchmarks -c release --product TintypeBenchmarks
 	"$(RELEASE)/TintypeBenchmarks" $(BENCH)
 
 counts:
 	@.ci/setup bench
 	@.ci/walk --check
-	@$(call beside,Benchmarks) -c release --product TintypeBenchmarks
+	@.ci/beside Benchmarks -c release --product TintypeBenchmarks
 	@Benchmarks/check-counts "$(RELEASE)/TintypeBenchmarks"
 
 conformance:
 	@.ci/setup build
-	@$(call beside,Checks) -c release --product TintypeConformance
+	@.ci/beside Checks -c release --product TintypeConformance
 	@"$(RELEASE)/TintypeConformance"
 
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
@@ -116,7 +115,7 @@ fuzz:
 # Every coder is searched, also behind one that has a file over its budget.
 hunt:
 	@.ci/setup build
-	@$(call beside,Checks) -c release --product SlowFiles
+	@.ci/beside Checks -c release --product SlowFiles
 	@failed=0; for coder in $(HUNT_CODERS); do \
 	    "$(RELEASE)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
 	done; exit $$failed
@@ -129,13 +128,13 @@ torture:
 	@failed=; for part in $(TORTURES); do \
 	    echo "$$part:"; \
 	    case $$part in CacheTorture) package=. ;; *) package=Checks ;; esac; \
-	    $(call beside,$$package) -c release --product $$part && \
+	    .ci/beside $$package -c release --product $$part && \
 	    "$(RELEASE)/$$part" || failed="$$failed $$part"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 attack:
 	@.ci/setup attack
-	$(call beside,Checks) -c release --product HostileOrigins
+	.ci/beside Checks -c release --product HostileOrigins
 	"$(RELEASE)/HostileOrigins" $(ATTACK_SECONDS)
 
 # The optimiser has bugs that no debug build shows; the suites are those of few seconds.
@@ -165,8 +164,7 @@ sanitize: sanitize-thread sanitize-address
 sanitize-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --sanitize=thread --scratch-path .build-thread
-	SANITIZE_THREAD=1 $(SWIFT) build --package-path Checks --sanitize=thread --scratch-path .build-thread \
-	    --product LoaderTorture
+	SANITIZE_THREAD=1 BUILD_FOLDER=.build-thread .ci/beside Checks --sanitize=thread --product LoaderTorture
 	.build-thread/debug/LoaderTorture
 
 # XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have

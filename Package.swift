@@ -6,6 +6,12 @@ import PackageDescription
 /// The thread sanitizer does not see the standard library's `Mutex`; see `Locked`.
 let sanitizing: [SwiftSetting] = Context.environment["SANITIZE_THREAD"] == nil ? [] : [.define("SANITIZE_THREAD")]
 
+/// The optional C libraries, each of which has a trait. The trait `Full` stands for all of them.
+///
+/// SwiftPM passes each enabled trait to the compiler, in another order after each change of the package. With one trait
+/// by default there is one order, and a new file does not compile everything anew.
+let libraries = ["Brotli", "ISAL", "LittleCMS", "WebP", "Zstandard"]
+
 /// One policy for every Swift target.
 let policy: [SwiftSetting] =
     [
@@ -14,21 +20,21 @@ let policy: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
         .treatAllWarnings(as: .error),
-    ] + sanitizing
+    ] + libraries.map { .define($0, .when(traits: [$0, "Full"])) } + sanitizing
 
 /// A C library of the system, with its Debian package.
 func system(_ name: String, pkgConfig: String, apt: String, in folder: String = "Sources/CLibraries") -> Target {
     .systemLibrary(name: name, path: "\(folder)/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-/// A dependency that only builds with a trait have.
+/// A dependency on an optional library.
 func optional(_ name: String, trait: String) -> Target.Dependency {
-    .target(name: name, condition: .when(traits: [trait]))
+    .target(name: name, condition: .when(traits: [trait, "Full"]))
 }
 
 /// C code of our own.
 ///
-/// With `trait`, an enabled trait defines a macro with its name.
+/// With `trait`, an enabled trait defines a macro with that name.
 func code(
     _ name: String,
     _ dependencies: [Target.Dependency] = [],
@@ -38,7 +44,7 @@ func code(
     trait: String? = nil
 ) -> Target {
     let settings: [CSetting] = headers.map { .headerSearchPath($0) } + (isGNU ? [.define("_GNU_SOURCE")] : [])
-    let traits: [CSetting] = trait.map { [.define($0, .when(traits: [$0]))] } ?? []
+    let traits: [CSetting] = trait.map { [.define($0, .when(traits: [$0, "Full"]))] } ?? []
     return .target(name: name, dependencies: dependencies, path: "\(folder)/\(name)", cSettings: settings + traits)
 }
 
@@ -97,7 +103,8 @@ let package = Package(
     ],
     // Each needs a C library. Docs/guide.md says what a build without it lacks.
     traits: [
-        .default(enabledTraits: ["Brotli", "ISAL", "LittleCMS", "WebP", "Zstandard"]),
+        .default(enabledTraits: ["Full"]),
+        .trait(name: "Full", description: "All of the other traits."),
         .trait(name: "Brotli", description: "Decodes bodies with the content coding br, with libbrotli."),
         .trait(name: "ISAL", description: "Inflates PNGs, and writes them at level 1, faster than zlib, with ISA-L."),
         .trait(name: "LittleCMS", description: "Converts embedded colour profiles to sRGB, with Little CMS."),
