@@ -6,10 +6,10 @@ import PackageDescription
 /// The thread sanitizer does not see the standard library's `Mutex`; see `Locked`.
 let sanitizing: [SwiftSetting] = Context.environment["SANITIZE_THREAD"] == nil ? [] : [.define("SANITIZE_THREAD")]
 
-/// The optional C libraries, each of which has a trait. The trait `Full` stands for all of them.
+/// The optional C libraries, each of which has a trait.
 ///
-/// SwiftPM passes each enabled trait to the compiler, in another order after each change of the package. With one trait
-/// by default there is one order, and a new file does not compile everything anew.
+/// The trait `Full` stands for all of them. SwiftPM passes enabled traits to the compiler in an order that differs from
+/// plan to plan, so with several default traits a new file would compile everything anew.
 let libraries = ["Brotli", "ISAL", "LittleCMS", "WebP", "Zstandard"]
 
 /// One policy for every Swift target.
