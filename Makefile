@@ -2,7 +2,8 @@
 # `make demo` and `make test` work on a fresh Debian 12 with the Swift toolchain.
 
 SWIFT ?= swift
-SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Fuzz
+export SWIFT
+SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Checks Examples Fuzz
 
 CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
@@ -10,21 +11,30 @@ HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp encode-jpeg encode-png encode-gif encode-webp
 ATTACK_SECONDS ?= 600
 TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
+
+RELEASE = $$($(SWIFT) build -c release --show-bin-path)
+
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
 
 # Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
+# Suites that need no trait of the package, for `make smallest`, and the test targets with them.
+SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
+SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack readme smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build build-all smallest bench counts conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
 	@echo 'make test      run all tests'
-	@echo 'make build     build all for release; the command is .build/release/tintype'
+	@echo 'make build     build the library and the command for release: .build/release/tintype'
+	@echo 'make build-all build the packages beside the root: Benchmarks, Checks, Examples, Fuzz'
+	@echo 'make smallest  build without the traits of the package, and run the tests that need none'
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
+	@echo 'make counts    compare counted rows with Benchmarks/Thresholds: allocations, suspensions, the walk'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files;
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
@@ -37,6 +47,7 @@ help:
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo "make readme    build and run the README's first program"
+	@echo 'make neighbours  build a program beside targets with the names of other packages'
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer, and the torture of the'
 	@echo '               loader under the first'
@@ -47,8 +58,8 @@ demo:
 	@.ci/setup build
 	@echo 'Building for release; the first time takes some minutes.'
 	@$(SWIFT) build -c release --product tintype
-	@$(SWIFT) build -c release --product TintypeDemo
-	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeDemo"
+	@.ci/beside Examples -c release --product TintypeDemo
+	@"$(RELEASE)/TintypeDemo"
 
 test:
 	@.ci/setup test
@@ -56,7 +67,14 @@ test:
 
 build:
 	@.ci/setup build
-	$(SWIFT) build -c release
+	$(SWIFT) build -c release --product tintype
+
+# Debug builds: they show that everything compiles, and share what the tests have compiled.
+build-all:
+	@.ci/setup build
+	@for package in Benchmarks Checks Examples Fuzz; do \
+	    echo "$$package:"; .ci/beside $$package || exit 1; \
+	done
 
 lint:
 	@.ci/setup lint
@@ -66,15 +84,28 @@ format:
 	$(SWIFT) format --in-place --parallel --recursive $(SWIFT_SOURCES)
 	git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 
+# The other test targets compile only with all traits. libcurl may load libbrotli and libzstd by itself.
+smallest:
+	@.ci/setup test
+	TINTYPE_TESTS=$(SMALLEST_TARGETS) $(SWIFT) test --disable-default-traits --disable-xctest \
+	    --scratch-path .build-smallest --filter $(SMALLEST_SUITES)
+	@! readelf -d .build-smallest/debug/tintype | grep -E 'NEEDED.*lib(brotli|zstd|lcms2|isal|webp)'
+
 bench:
 	@.ci/setup bench
-	$(SWIFT) build -c release --product TintypeBenchmarks
-	"$$($(SWIFT) build -c release --show-bin-path)/TintypeBenchmarks" $(BENCH)
+	.ci/beside Benchmarks -c release --product TintypeBenchmarks
+	"$(RELEASE)/TintypeBenchmarks" $(BENCH)
+
+counts:
+	@.ci/setup bench
+	@.ci/walk --check
+	@.ci/beside Benchmarks -c release --product TintypeBenchmarks
+	@Benchmarks/check-counts "$(RELEASE)/TintypeBenchmarks"
 
 conformance:
 	@.ci/setup build
-	@$(SWIFT) build -c release --product TintypeConformance
-	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
+	@.ci/beside Checks -c release --product TintypeConformance
+	@"$(RELEASE)/TintypeConformance"
 
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
 fuzz:
@@ -84,25 +115,27 @@ fuzz:
 # Every coder is searched, also behind one that has a file over its budget.
 hunt:
 	@.ci/setup build
-	@$(SWIFT) build -c release --product SlowFiles
+	@.ci/beside Checks -c release --product SlowFiles
 	@failed=0; for coder in $(HUNT_CODERS); do \
-	    "$$($(SWIFT) build -c release --show-bin-path)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
+	    "$(RELEASE)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
 	done; exit $$failed
 
-# Every part runs, also behind one that has failed. The downloads need 12,000 descriptors.
+# Every part runs, also behind one that has failed. The downloads need 12,000 descriptors. CacheTorture is a program of the
+# root, because tests run it as well.
 torture:
 	@.ci/setup test
 	@$(SWIFT) build -c release --product tintype
 	@failed=; for part in $(TORTURES); do \
 	    echo "$$part:"; \
-	    $(SWIFT) build -c release --product $$part && \
-	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || failed="$$failed $$part"; \
+	    case $$part in CacheTorture) package=. ;; *) package=Checks ;; esac; \
+	    .ci/beside $$package -c release --product $$part && \
+	    "$(RELEASE)/$$part" || failed="$$failed $$part"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 attack:
 	@.ci/setup attack
-	$(SWIFT) build -c release --product HostileOrigins
-	"$$($(SWIFT) build -c release --show-bin-path)/HostileOrigins" $(ATTACK_SECONDS)
+	.ci/beside Checks -c release --product HostileOrigins
+	"$(RELEASE)/HostileOrigins" $(ATTACK_SECONDS)
 
 # The optimiser has bugs that no debug build shows; the suites are those of few seconds.
 smoke-release:
@@ -119,6 +152,10 @@ readme:
 	@.ci/setup build
 	@.ci/readme
 
+neighbours:
+	@.ci/setup build
+	@.ci/neighbours
+
 smoke: smoke-release smoke-thread
 
 sanitize: sanitize-thread sanitize-address
@@ -127,7 +164,7 @@ sanitize: sanitize-thread sanitize-address
 sanitize-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --sanitize=thread --scratch-path .build-thread
-	SANITIZE_THREAD=1 $(SWIFT) build --sanitize=thread --scratch-path .build-thread --product LoaderTorture
+	SANITIZE_THREAD=1 BUILD_FOLDER=.build-thread .ci/beside Checks --sanitize=thread --product LoaderTorture
 	.build-thread/debug/LoaderTorture
 
 # XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have
@@ -137,4 +174,4 @@ sanitize-address:
 	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
 
 clean:
-	rm -rf .build .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results
+	rm -rf .build .build-smallest .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results

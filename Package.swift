@@ -1,6 +1,88 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// The library, the command and their tests. The packages in Benchmarks, Checks, Examples and Fuzz depend on this one.
+
+/// The thread sanitizer does not see the standard library's `Mutex`; see `Locked`.
+let sanitizing: [SwiftSetting] = Context.environment["SANITIZE_THREAD"] == nil ? [] : [.define("SANITIZE_THREAD")]
+
+/// The optional C libraries, each of which has a trait.
+///
+/// The trait `Full` stands for all of them. SwiftPM passes enabled traits to the compiler in an order that differs from
+/// plan to plan, so with several default traits a new file would compile everything anew.
+let libraries = ["Brotli", "ISAL", "LittleCMS", "WebP", "Zstandard"]
+
+/// One policy for every Swift target.
+let policy: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .treatAllWarnings(as: .error),
+    ] + libraries.map { .define($0, .when(traits: [$0, "Full"])) } + sanitizing
+
+/// A C library of the system, with its Debian package.
+func system(_ name: String, pkgConfig: String, apt: String, in folder: String = "Sources/CLibraries") -> Target {
+    .systemLibrary(name: name, path: "\(folder)/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+/// A dependency on an optional library.
+func optional(_ name: String, trait: String) -> Target.Dependency {
+    .target(name: name, condition: .when(traits: [trait, "Full"]))
+}
+
+/// C code of our own.
+///
+/// With `trait`, an enabled trait defines a macro with that name.
+func code(
+    _ name: String,
+    _ dependencies: [Target.Dependency] = [],
+    in folder: String = "Sources/CLibraries",
+    isGNU: Bool = false,
+    headers: [String] = [],
+    trait: String? = nil
+) -> Target {
+    let settings: [CSetting] = headers.map { .headerSearchPath($0) } + (isGNU ? [.define("_GNU_SOURCE")] : [])
+    let traits: [CSetting] = trait.map { [.define($0, .when(traits: [$0, "Full"]))] } ?? []
+    return .target(name: name, dependencies: dependencies, path: "\(folder)/\(name)", cSettings: settings + traits)
+}
+
+/// A Swift module.
+func module(
+    _ name: String,
+    _ dependencies: [Target.Dependency] = [],
+    in folder: String = "Sources",
+    exclude: [String] = []
+) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies,
+        path: "\(folder)/\(name)",
+        exclude: exclude,
+        swiftSettings: policy
+    )
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency], in folder: String = "Sources") -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: policy)
+}
+
+func tests(
+    _ name: String,
+    _ dependencies: [Target.Dependency],
+    exclude: [String] = [],
+    packageAccess: Bool = true
+) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: dependencies + ["TintypeTestTraits"],
+        exclude: exclude,
+        packageAccess: packageAccess,
+        swiftSettings: policy
+    )
+}
+
 let package = Package(
     name: "tintype",
     products: [
@@ -8,394 +90,211 @@ let package = Package(
         .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
         .library(name: "TintypeTargets", targets: ["TintypeTargets"]),
         .executable(name: "tintype", targets: ["TintypeCommand"]),
+
+        // Parts of Tintype, for programs that load no images.
+        .library(name: "TintypeCoding", targets: ["TintypeCoding", "TintypeImage", "TintypeTransforms"]),
+        .library(name: "TintypeCaching", targets: ["TintypeCaching"]),
+        .library(name: "TintypeDownloading", targets: ["TintypeDownloading"]),
+
+        // Only for the packages in Benchmarks, Checks, Examples and Fuzz: these modules change without notice.
+        .library(name: "TintypeTestSupport", targets: ["TintypeTestSupport"]),
+        .library(name: "TintypeConformanceSupport", targets: ["TintypeConformanceSupport"]),
+        .library(name: "TintypeOrderStorm", targets: ["TintypeOrderStorm"]),
+    ],
+    // Each needs a C library. Docs/guide.md says what a build without it lacks.
+    traits: [
+        .default(enabledTraits: ["Full"]),
+        .trait(name: "Full", description: "All of the other traits."),
+        .trait(name: "Brotli", description: "Decodes bodies with the content coding br, with libbrotli."),
+        .trait(name: "ISAL", description: "Inflates PNGs, and writes them at level 1, faster than zlib, with ISA-L."),
+        .trait(name: "LittleCMS", description: "Converts embedded colour profiles to sRGB, with Little CMS."),
+        .trait(name: "WebP", description: "Reads and writes WebP, with libwebp."),
+        .trait(name: "Zstandard", description: "Decodes bodies with the content coding zstd, with libzstd."),
     ],
     targets: [
-        // Ground: one target per C library.
-        .systemLibrary(
-            name: "CTintypeCurl",
-            path: "Sources/CLibraries/CTintypeCurl",
-            pkgConfig: "libcurl",
-            providers: [.apt(["libcurl4-openssl-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeLibJPEG",
-            path: "Sources/CLibraries/CTintypeLibJPEG",
-            pkgConfig: "libjpeg",
-            providers: [.apt(["libjpeg-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeTurboJPEG",
-            path: "Sources/CLibraries/CTintypeTurboJPEG",
-            pkgConfig: "libturbojpeg",
-            providers: [.apt(["libturbojpeg0-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeSPNG",
-            path: "Tests/CTintypeSPNG",
-            pkgConfig: "spng",
-            providers: [.apt(["libspng-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeDeflate",
-            path: "Sources/CLibraries/CTintypeDeflate",
-            pkgConfig: "libdeflate",
-            providers: [.apt(["libdeflate-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeZlib",
-            path: "Sources/CLibraries/CTintypeZlib",
-            pkgConfig: "zlib",
-            providers: [.apt(["zlib1g-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeBrotli",
-            path: "Sources/CLibraries/CTintypeBrotli",
-            pkgConfig: "libbrotlidec",
-            providers: [.apt(["libbrotli-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeZstd",
-            path: "Sources/CLibraries/CTintypeZstd",
-            pkgConfig: "libzstd",
-            providers: [.apt(["libzstd-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeWebP",
-            path: "Sources/CLibraries/CTintypeWebP",
-            pkgConfig: "libwebp",
-            providers: [.apt(["libwebp-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeCrypto",
-            path: "Sources/CLibraries/CTintypeCrypto",
-            pkgConfig: "libcrypto",
-            providers: [.apt(["libssl-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeXXHash",
-            path: "Sources/CLibraries/CTintypeXXHash",
-            pkgConfig: "libxxhash",
-            providers: [.apt(["libxxhash-dev"])]
-        ),
-        .systemLibrary(
-            name: "CTintypeLCMS2",
-            path: "Sources/CLibraries/CTintypeLCMS2",
-            pkgConfig: "lcms2",
-            providers: [.apt(["liblcms2-dev"])]
-        ),
+        // Ground: C libraries, and C parts beside them.
+        system("CTintypeBrotli", pkgConfig: "libbrotlidec", apt: "libbrotli-dev"),
+        system("CTintypeCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
+        system("CTintypeCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        system("CTintypeDeflate", pkgConfig: "libdeflate", apt: "libdeflate-dev"),
+        system("CTintypeISAL", pkgConfig: "libisal", apt: "libisal-dev"),
+        system("CTintypeLCMS2", pkgConfig: "lcms2", apt: "liblcms2-dev"),
+        system("CTintypeLibJPEG", pkgConfig: "libjpeg", apt: "libjpeg-dev"),
+        system("CTintypeTurboJPEG", pkgConfig: "libturbojpeg", apt: "libturbojpeg0-dev"),
+        system("CTintypeWebP", pkgConfig: "libwebp", apt: "libwebp-dev"),
+        system("CTintypeXXHash", pkgConfig: "libxxhash", apt: "libxxhash-dev"),
+        system("CTintypeZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        system("CTintypeZstd", pkgConfig: "libzstd", apt: "libzstd-dev"),
+        code("CTintypeGIF"),
+        code("CTintypeInflate", [optional("CTintypeISAL", trait: "ISAL"), "CTintypeZlib"], trait: "ISAL"),
         // libjpeg reports errors by longjmp; this catches them before they reach Swift.
-        .target(
-            name: "CTintypeJPEG",
-            dependencies: ["CTintypeLibJPEG"],
-            path: "Sources/CLibraries/CTintypeJPEG",
-            cSettings: [.define("_GNU_SOURCE")]
-        ),
-        .target(name: "CTintypeShims", path: "Sources/CLibraries/CTintypeShims", cSettings: [.define("_GNU_SOURCE")]),
-        .target(name: "CTintypePNGFilters", path: "Sources/CLibraries/CTintypePNGFilters"),
-        .systemLibrary(
-            name: "CTintypeISAL",
-            path: "Sources/CLibraries/CTintypeISAL",
-            pkgConfig: "libisal",
-            providers: [.apt(["libisal-dev"])]
-        ),
-        // Codes of GIF, written and read.
-        .target(name: "CTintypeGIF", path: "Sources/CLibraries/CTintypeGIF"),
-        .target(name: "CTintypeInflate", dependencies: ["CTintypeISAL"], path: "Sources/CLibraries/CTintypeInflate"),
-        .target(
-            name: "CTintypePNGDeflate",
-            dependencies: ["CTintypeISAL"],
-            path: "Sources/CLibraries/CTintypePNGDeflate"
-        ),
+        code("CTintypeJPEG", ["CTintypeLibJPEG"], isGNU: true),
+        code("CTintypePNGDeflate", [optional("CTintypeISAL", trait: "ISAL")], trait: "ISAL"),
+        code("CTintypePNGFilters"),
         // Loops over pixels, compiled for several generations of processors.
-        .target(name: "CTintypePixelKernels", path: "Sources/CLibraries/CTintypePixelKernels"),
+        code("CTintypePixelKernels"),
+        code("CTintypeShims", isGNU: true),
         // libwebp decodes a large flat image in one call; this asks between its rows whether to go on.
-        .target(
-            name: "CTintypeWebPSteps",
-            dependencies: ["CTintypeWebP"],
-            path: "Sources/CLibraries/CTintypeWebPSteps"
-        ),
+        code("CTintypeWebPSteps", [optional("CTintypeWebP", trait: "WebP")], trait: "WebP"),
 
         // The errors that all modules have in common.
-        .target(name: "TintypeErrors"),
+        module("TintypeErrors"),
 
         // Floor 1
-        .target(name: "TintypeImage", dependencies: ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
-        .target(name: "TintypeConcurrency", dependencies: ["TintypeErrors", "CTintypeShims"]),
-        .target(name: "TintypeHTTP", dependencies: ["CTintypeCrypto"]),
+        module("TintypeImage", ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
+        module("TintypeConcurrency", ["TintypeErrors", "CTintypeShims"]),
+        module("TintypeHTTP", ["CTintypeCrypto"]),
 
         // Floor 2
-        .target(
-            name: "TintypeCoding",
-            dependencies: [
-                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CTintypeJPEG", "CTintypeTurboJPEG",
-                "CTintypeDeflate", "CTintypeGIF",
-                "CTintypeInflate",
-                "CTintypePNGDeflate", "CTintypePNGFilters", "CTintypePixelKernels", "CTintypeWebP", "CTintypeWebPSteps",
-                "CTintypeLCMS2",
+        module(
+            "TintypeCoding",
+            [
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CTintypeDeflate", "CTintypeGIF",
+                "CTintypeInflate", "CTintypeJPEG", "CTintypePNGDeflate", "CTintypePNGFilters", "CTintypePixelKernels",
+                "CTintypeTurboJPEG", optional("CTintypeLCMS2", trait: "LittleCMS"),
+                optional("CTintypeWebP", trait: "WebP"), optional("CTintypeWebPSteps", trait: "WebP"),
             ]
         ),
-        .target(
-            name: "TintypeTransforms",
-            dependencies: ["TintypeErrors", "TintypeImage", "CTintypeCrypto", "CTintypePixelKernels"]
-        ),
-        .target(
-            name: "TintypeCaching",
-            dependencies: [
+        module("TintypeTransforms", ["TintypeErrors", "TintypeImage", "CTintypeCrypto", "CTintypePixelKernels"]),
+        module(
+            "TintypeCaching",
+            [
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CTintypeCrypto", "CTintypeShims",
                 "CTintypeXXHash",
             ]
         ),
-        .target(
-            name: "TintypeDownloading",
-            dependencies: [
-                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CTintypeCurl", "CTintypeCrypto", "CTintypeShims",
-                "CTintypeZlib", "CTintypeBrotli",
-                "CTintypeZstd",
+        module(
+            "TintypeDownloading",
+            [
+                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CTintypeCrypto", "CTintypeCurl",
+                "CTintypeShims", "CTintypeZlib", optional("CTintypeBrotli", trait: "Brotli"),
+                optional("CTintypeZstd", trait: "Zstandard"),
             ]
         ),
 
         // Floor 3
-        .target(
-            name: "TintypeRendering",
-            dependencies: [
-                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms",
-            ]
+        module(
+            "TintypeRendering",
+            ["TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms"]
         ),
 
         // Floor 4
-        .target(
-            name: "Tintype",
-            dependencies: [
+        module(
+            "Tintype",
+            [
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
-                "TintypeTransforms",
-                "TintypeCaching", "TintypeDownloading", "TintypeRendering",
+                "TintypeTransforms", "TintypeCaching", "TintypeDownloading", "TintypeRendering",
             ]
         ),
 
         // Floor 5
-        .target(name: "TintypePrometheus", dependencies: ["Tintype"]),
-        .target(name: "TintypeTargets", dependencies: ["Tintype", "TintypeConcurrency"]),
+        module("TintypePrometheus", ["Tintype"]),
+        module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
         // Floor 6
-        .executableTarget(
-            name: "TintypeCommand",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
+        program(
+            "TintypeCommand",
+            ["Tintype", "TintypeConcurrency", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
         ),
 
-        // Benchmarks
-        .target(name: "CTintypeAllocationCounter", path: "Benchmarks/CTintypeAllocationCounter"),
-        .target(
-            name: "CTintypeCodecLoops",
-            dependencies: ["CTintypeLibJPEG", "CTintypeTurboJPEG", "CTintypeWebP"],
-            path: "Benchmarks/CTintypeCodecLoops"
-        ),
-        .executableTarget(
-            name: "TintypeBenchmarks",
-            dependencies: [
-                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
-                "TintypeImage", "TintypeRendering", "TintypeTransforms",
-                "CTintypeAllocationCounter", "CTintypeCodecLoops",
-            ],
-            path: "Benchmarks/TintypeBenchmarks"
-        ),
-        .executableTarget(
-            name: "CodecTimes",
-            dependencies: ["TintypeCoding", "TintypeImage", "TintypeTestSupport"],
-            path: "Benchmarks/CodecTimes"
-        ),
-
-        // Long checks
-        .executableTarget(
-            name: "CacheTorture",
-            dependencies: ["TintypeCaching", "TintypeTestSupport"],
-            path: "Benchmarks/CacheTorture"
-        ),
-        .executableTarget(
-            name: "DownloadTorture",
-            dependencies: ["TintypeDownloading", "TintypeTestSupport", "CTintypeCurl", "CTintypeShims"],
-            path: "Benchmarks/DownloadTorture"
-        ),
-        .executableTarget(
-            name: "LoaderTorture",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "TintypeTestSupport"],
-            path: "Benchmarks/LoaderTorture"
-        ),
-        .executableTarget(
-            name: "CommandTorture",
-            dependencies: ["TintypeTestSupport", "TintypeCoding", "TintypeImage"],
-            path: "Benchmarks/CommandTorture"
-        ),
-        .executableTarget(
-            name: "HostileOrigins",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTestSupport"],
-            path: "Benchmarks/HostileOrigins",
-            exclude: ["origin.py", "http2_table.py"]
-        ),
-
-        // Demonstration
-        .executableTarget(
-            name: "TintypeDemo",
-            dependencies: ["Tintype", "TintypeTestSupport"],
-            path: "Benchmarks/TintypeDemo"
-        ),
-
-        // Fuzzers
-        .target(name: "TintypeFuzzSupport", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/Support"),
-        .executableTarget(
-            name: "FuzzGIF",
-            dependencies: ["TintypeFuzzSupport", "TintypeCoding", "TintypeImage"],
-            path: "Fuzz/GIF"
-        ),
-        .executableTarget(
-            name: "FuzzJPEG",
-            dependencies: ["TintypeCoding", "TintypeImage"],
-            path: "Fuzz/JPEG"
-        ),
-        .executableTarget(
-            name: "FuzzJPEGEntropy",
-            dependencies: ["TintypeCoding", "TintypeImage"],
-            path: "Fuzz/JPEGEntropy"
-        ),
-        .executableTarget(
-            name: "FuzzWebP",
-            dependencies: ["TintypeFuzzSupport", "TintypeCoding", "TintypeImage"],
-            path: "Fuzz/WebP"
-        ),
-        .executableTarget(
-            name: "FuzzJPEGTransform",
-            dependencies: ["TintypeConformanceSupport", "TintypeCoding", "TintypeImage"],
-            path: "Fuzz/JPEGTransform"
-        ),
-        .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
-        .executableTarget(
-            name: "FuzzTransforms",
-            dependencies: ["TintypeFuzzSupport", "TintypeTransforms", "TintypeImage"],
-            path: "Fuzz/Transforms"
-        ),
-        .executableTarget(
-            name: "SlowFiles",
-            dependencies: [
-                "Tintype", "TintypeCoding", "TintypeImage", "TintypeRendering", "TintypeTestSupport", "CTintypeDeflate",
-                "CTintypeShims",
-            ],
-            path: "Fuzz/SlowFiles"
-        ),
-
-        // Tests
-        .target(name: "CTintypeAllocationMeter", path: "Tests/CTintypeAllocationMeter"),
-        .target(
-            name: "CTintypeDescriptorLimit",
-            path: "Tests/CTintypeDescriptorLimit",
-            cSettings: [.define("_GNU_SOURCE")]
-        ),
+        // What the tests share
+        code("CTintypeAllocationMeter", in: "Tests"),
+        code("CTintypeCoefficients", ["CTintypeLibJPEG"], in: "Tests"),
+        code("CTintypeDescriptorLimit", in: "Tests", isGNU: true),
         // Decodes with CTintypeJPEG's entropy decoder in ways that its own functions don't take.
-        .target(
-            name: "CTintypeJPEGWays",
-            dependencies: ["CTintypeJPEG", "CTintypeLibJPEG"],
-            path: "Tests/CTintypeJPEGWays",
-            cSettings: [.headerSearchPath("../../Sources/CLibraries/CTintypeJPEG")]
+        code(
+            "CTintypeJPEGWays",
+            ["CTintypeJPEG", "CTintypeLibJPEG"],
+            in: "Tests",
+            headers: ["../../Sources/CLibraries/CTintypeJPEG"]
         ),
-        .target(name: "CTintypeCoefficients", dependencies: ["CTintypeLibJPEG"], path: "Tests/CTintypeCoefficients"),
-        .target(name: "CTintypeSignals", path: "Tests/CTintypeSignals"),
-        .target(
-            name: "TintypeTestSupport",
-            dependencies: [
+        system("CTintypeSPNG", pkgConfig: "spng", apt: "libspng-dev", in: "Tests"),
+        code("CTintypeSignals", in: "Tests"),
+        module(
+            "TintypeTestSupport",
+            [
                 "TintypeConcurrency", "TintypeImage", "CTintypeAllocationMeter", "CTintypeCrypto",
                 "CTintypeDescriptorLimit", "CTintypeShims",
             ],
-            path: "Tests/TintypeTestSupport",
+            in: "Tests",
             exclude: ["Fixtures"]
         ),
         // Apart from TintypeTestSupport, which programs without Swift Testing use as well.
-        .target(
-            name: "TintypeTestTraits",
-            dependencies: ["TintypeTestSupport", "TintypeConcurrency"],
-            path: "Tests/TintypeTestTraits"
-        ),
-        .target(
-            name: "TintypeConformanceSupport",
-            dependencies: [
-                "TintypeCoding", "TintypeImage", "TintypeTestSupport", "CTintypeCoefficients", "CTintypeCrypto",
-            ],
-            path: "Tests/TintypeConformanceSupport"
-        ),
+        module("TintypeTestTraits", ["TintypeTestSupport", "TintypeConcurrency"], in: "Tests"),
         // Encoded images and scripted frames for the tests of coding and of rendering.
-        .target(
-            name: "TintypeCodingSamples",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport"],
-            path: "Tests/TintypeCodingSamples"
+        module(
+            "TintypeCodingSamples",
+            ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport"],
+            in: "Tests"
         ),
-        .testTarget(
-            name: "ConformanceTests",
-            dependencies: ["TintypeConformanceSupport", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]
+        module(
+            "TintypeConformanceSupport",
+            ["TintypeCoding", "TintypeImage", "TintypeTestSupport", "CTintypeCoefficients", "CTintypeCrypto"],
+            in: "Tests"
         ),
-        .executableTarget(
-            name: "TintypeConformance",
-            dependencies: ["TintypeConformanceSupport"],
-            path: "Benchmarks/TintypeConformance"
+        // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
+        module("TintypeFrameworkNames", in: "Tests"),
+        // Storms of reloads: a few in the tests, and minutes of them in `make torture`.
+        module("TintypeOrderStorm", ["Tintype", "TintypeConcurrency", "TintypeTestSupport"], in: "Tests"),
+        // The tests start its processes, to kill and to stop them. `make torture` runs it for longer.
+        program("CacheTorture", ["TintypeCaching", "TintypeTestSupport"], in: "Tests"),
+        // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
+        program("NetworkPolicyProbe", ["TintypeDownloading", "TintypeConcurrency", "TintypeTestSupport"], in: "Tests"),
+
+        // Tests
+        tests(
+            "ConformanceTests",
+            ["TintypeConformanceSupport", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]
         ),
-        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
-        .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TintypeTestSupport"]),
-        .testTarget(name: "TintypeHTTPTests", dependencies: ["TintypeHTTP"]),
-        .testTarget(
-            name: "TintypeCodingTests",
-            dependencies: [
+        tests("TintypeImageTests", ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
+        tests("TintypeConcurrencyTests", ["TintypeConcurrency", "TintypeTestSupport"]),
+        tests("TintypeHTTPTests", ["TintypeHTTP"]),
+        tests(
+            "TintypeCodingTests",
+            [
                 "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport", "TintypeCodingSamples",
-                "TintypeConformanceSupport",
-                "CTintypeCrypto", "CTintypeJPEG", "CTintypeJPEGWays", "CTintypeSPNG", "CTintypeZlib",
+                "TintypeConformanceSupport", "CTintypeCrypto", "CTintypeJPEG", "CTintypeJPEGWays", "CTintypeSPNG",
+                "CTintypeZlib",
             ],
             exclude: ["Crashes"]
         ),
-        .testTarget(
-            name: "TintypeRenderingTests",
-            dependencies: [
+        tests(
+            "TintypeRenderingTests",
+            [
                 "TintypeRendering", "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTransforms",
                 "TintypeTestSupport", "TintypeCodingSamples", "TintypeConformanceSupport",
             ]
         ),
-        .testTarget(
-            name: "TintypeTransformsTests",
-            dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]
-        ),
-        .testTarget(
-            name: "TintypeCachingTests",
-            dependencies: [
+        tests("TintypeTransformsTests", ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]),
+        tests(
+            "TintypeCachingTests",
+            [
                 "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport",
-                "CacheTorture",
-                "CTintypeShims", "CTintypeSignals",
+                "CacheTorture", "CTintypeShims", "CTintypeSignals",
             ]
         ),
-        // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
-        .executableTarget(
-            name: "NetworkPolicyProbe",
-            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TintypeTestSupport"],
-            path: "Tests/NetworkPolicyProbe"
-        ),
-        .testTarget(
-            name: "TintypeDownloadingTests",
-            dependencies: [
-                "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport", "CTintypeCurl",
-                "NetworkPolicyProbe",
+        tests(
+            "TintypeDownloadingTests",
+            [
+                "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport", "NetworkPolicyProbe",
+                "CTintypeCurl",
             ]
         ),
-        .testTarget(
-            name: "TintypeTests",
-            dependencies: [
+        tests(
+            "TintypeTests",
+            [
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
-                "TintypeTestSupport",
-                "LoaderTorture",
+                "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),
-        // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
-        .target(name: "TintypeFrameworkNames", path: "Tests/TintypeFrameworkNames"),
-        .testTarget(
-            name: "TintypeImportTests",
-            dependencies: ["Tintype", "TintypePrometheus", "TintypeTargets", "TintypeFrameworkNames"],
+        tests(
+            "TintypeImportTests",
+            ["Tintype", "TintypePrometheus", "TintypeTargets", "TintypeFrameworkNames"],
             packageAccess: false
         ),
-        .testTarget(
-            name: "TintypeCommandTests",
-            dependencies: [
+        tests(
+            "TintypeCommandTests",
+            [
                 "TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport", "CTintypeZlib",
             ]
         ),
@@ -403,28 +302,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type == .test {
-    target.dependencies.append("TintypeTestTraits")
-}
-
-// One policy for every Swift target, written once.
-let cTargets = [
-    "CTintypeGIF", "CTintypeInflate", "CTintypeJPEG", "CTintypePixelKernels", "CTintypeShims", "CTintypePNGDeflate",
-    "CTintypePNGFilters", "CTintypeWebPSteps",
-    "CTintypeAllocationCounter", "CTintypeAllocationMeter", "CTintypeCodecLoops",
-    "CTintypeCoefficients", "CTintypeDescriptorLimit", "CTintypeJPEGWays", "CTintypeSignals",
-]
-for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
-    target.swiftSettings =
-        (target.swiftSettings ?? []) + [
-            .enableUpcomingFeature("ExistentialAny"),
-            .enableUpcomingFeature("MemberImportVisibility"),
-            .enableUpcomingFeature("InternalImportsByDefault"),
-            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-            .treatAllWarnings(as: .error),
-        ]
-    // The thread sanitizer does not see the standard library's `Mutex`; see `Locked`.
-    if Context.environment["SANITIZE_THREAD"] != nil {
-        target.swiftSettings?.append(.define("SANITIZE_THREAD"))
-    }
+// `make smallest` names the test targets that need no trait.
+if let names = Context.environment["TINTYPE_TESTS"]?.split(separator: ",") {
+    package.targets.removeAll { target in target.type == .test && !names.contains { $0 == target.name } }
 }

@@ -1,6 +1,6 @@
 """Draws how fast PNGs are written against how large they get, for every level of Tintype and of its peers.
 
-    swift build -c release --product TintypeBenchmarks
+    .ci/beside Benchmarks -c release --product TintypeBenchmarks
     Benchmarks/.venv/bin/python Benchmarks/peers/png_curve.py .build/release/TintypeBenchmarks CORPUS [SECONDS]
 
 Writes `png-curve.svg` beside the README and prints the table that stands there. Each round measures every setting once, in

@@ -24,6 +24,17 @@ public final class CoderRegistry: Sendable {
 
     private let state = Locked(State())
 
+    /// All coders of this library, the most preferred one last.
+    ///
+    /// `WebPCoder` exists only with the package's trait `WebP`.
+    public static var defaultCoders: [any ImageCoder] {
+        #if WebP
+        [GIFCoder(), WebPCoder(), PNGCoder(), JPEGCoder()]
+        #else
+        [GIFCoder(), PNGCoder(), JPEGCoder()]
+        #endif
+    }
+
     /// Creates a registry, by default with all coders of this library.
     ///
     /// ```swift
@@ -31,7 +42,7 @@ public final class CoderRegistry: Sendable {
     /// var configuration = LoaderActor.Configuration()
     /// configuration.coders = registry
     /// ```
-    public init(coders: [any ImageCoder] = [GIFCoder(), WebPCoder(), PNGCoder(), JPEGCoder()]) {
+    public init(coders: [any ImageCoder] = CoderRegistry.defaultCoders) {
         for coder in coders { self.register(coder) }
     }
 

@@ -1,3 +1,8 @@
+// All modules that load images depend on this one, so a build on another system fails here with a clear message.
+#if !os(Linux)
+#error("Tintype runs on Linux only.")
+#endif
+
 /// An error of the library, with its cause and its remedy.
 ///
 /// Cancellation is never one of these errors: it is always a `CancellationError`.

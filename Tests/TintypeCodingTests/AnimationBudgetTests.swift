@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -236,3 +237,4 @@ import TintypeTestTraits
         #expect(try Self.looks { _ = try SampleFiles.decode(data, DecodeOptions(frame: 2)) }.isEmpty)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -205,3 +206,4 @@ import TintypeTestTraits
         _ = try #require(try decoder.preview())
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import TintypeCoding
 
@@ -115,3 +116,4 @@ enum HostileWebP {
         }
     }
 }
+#endif

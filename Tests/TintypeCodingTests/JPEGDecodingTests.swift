@@ -44,11 +44,13 @@ import TintypeTestTraits
         #expect(PixelMeasure.digest(try #require(rows)) == PixelMeasure.digest(whole))
     }
 
+    #if LittleCMS
     @Test(arguments: CMYKReference.all) func `inks are converted by their profile`(_ reference: CMYKReference) throws {
         let means = PixelMeasure.means(try self.decode(try self.data(reference.path)).image.pixels)
         let mean = zip(means.whole, reference.mean).map { abs($0 - $1) }.max() ?? 255
         #expect(mean <= 2)
     }
+    #endif
 
     /// A profile for RGB or gray does not apply to CMYK, nor to the RGB that CMYK is converted to.
     @Test(arguments: [false, true]) func `inks leave a profile of other colours alone`(isGray: Bool) throws {

@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeConformanceSupport
@@ -76,3 +77,4 @@ import TintypeTestTraits
         #expect(WebPSamples.digestWithoutHiddenColors(first) == frames[0].digest)
     }
 }
+#endif

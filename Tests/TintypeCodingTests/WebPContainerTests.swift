@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -210,3 +211,4 @@ import TintypeTestTraits
         }
     }
 }
+#endif

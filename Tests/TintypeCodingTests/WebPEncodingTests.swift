@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -140,3 +141,4 @@ import TintypeTestTraits
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeConformanceSupport
@@ -127,3 +128,4 @@ extension WebPSamples {
         return names.filter { $0.hasPrefix("webp-") }.sorted().map { folder.appending(path: $0) }
     }()
 }
+#endif

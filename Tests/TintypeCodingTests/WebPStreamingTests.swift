@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import Testing
 import TintypeImage
@@ -148,3 +149,4 @@ import TintypeTestTraits
         await task.value
     }
 }
+#endif

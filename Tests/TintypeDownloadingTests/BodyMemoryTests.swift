@@ -99,6 +99,9 @@ struct BodyMemoryTests {
         let window: Int
         let start: [UInt8]
 
+        /// Whether this build can decode the body.
+        var isKnown: Bool { ContentCoding(self.coding)?.missingTrait == nil }
+
         /// The window, and a block that repeats one byte 100,000 times (RFC 8878, 3.1.1).
         static let zstandard = Self(
             coding: "zstd",
@@ -109,7 +112,7 @@ struct BodyMemoryTests {
         static let brotli = Self(coding: "br", window: 16 << 20, start: [0xCF, 0xFF, 0xFF, 0xFF] + [7, 7, 7])
     }
 
-    @Test(arguments: [Windowed.zstandard, .brotli])
+    @Test(arguments: [Windowed.zstandard, .brotli].filter(\.isKnown))
     func `the window of a content coding counts for as long as it is open`(coded: Windowed) async throws {
         let head = FaultyResponse.head(200, [("Content-Encoding", coded.coding), ("Transfer-Encoding", "chunked")])
         let response = FaultyResponse([head, .send(FaultyResponse.chunk(coded.start)), .stall])
@@ -126,7 +129,8 @@ struct BodyMemoryTests {
         #expect(await downloader.counters.bodyBytes == 0)
     }
 
-    @Test func `bodies with large windows keep to the memory that they may take`() async throws {
+    @Test(.enabled(if: Windowed.zstandard.isKnown))
+    func `bodies with large windows keep to the memory that they may take`() async throws {
         let coded = Windowed.zstandard
         let origin = try FaultyOrigin()
         // The body ends with an empty block.

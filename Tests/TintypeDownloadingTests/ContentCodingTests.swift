@@ -17,6 +17,12 @@ struct ContentCodingTests {
 
         var testDescription: String { "\(self.coding), \(self.base64.utf8.count)" }
         var bytes: [UInt8] { Array(Data(base64Encoded: self.base64) ?? Data()) }
+
+        /// Whether the build lacks a trait that one of the codings needs.
+        var isMissing: Bool {
+            guard case .known(let codings) = ContentCodings(["Content-Encoding": self.coding]) else { return false }
+            return codings.contains { $0.missingTrait != nil }
+        }
     }
 
     private static let plain =
@@ -30,7 +36,7 @@ struct ContentCodingTests {
         + "eii42z/TiNQZU9p1aToX7OLCK3xRY6XfhaceL/T0+OomAQAA"
 
     /// The same text in every coding, encoded with zlib, Google's brotli and Facebook's zstd.
-    private static let all = [
+    private static let samples = [
         Coded(coding: "gzip", base64: Self.gzip),
         Coded(coding: "X-GZip", base64: Self.gzip),
         Coded(coding: " , identity, gzip", base64: Self.gzip),
@@ -86,6 +92,15 @@ struct ContentCodingTests {
                 + "tafeD5eii42z/TiNQZU9p1aToX7OLCK3xRY6XfhaceL/T0+OomAQAAAw=="
         ),
     ]
+
+    /// The samples that this build can decode.
+    private static let all = samples.filter { !$0.isMissing }
+
+    @Test(arguments: Self.samples.filter(\.isMissing))
+    func `a coding whose trait is missing is refused`(coded: Coded) async throws {
+        let origin = try FaultyOrigin(["/a": .body(coded.bytes, headers: [("Content-Encoding", coded.coding)])])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
+    }
 
     @Test(arguments: Self.all)
     func `a coded body is decoded, however it is cut into pieces`(coded: Coded) async throws {

@@ -16,7 +16,7 @@ struct Options: Sendable {
           --help          this text
 
         Figures mean something only from a release build:
-          swift run -c release TintypeBenchmarks
+          make bench BENCH='--filter REGEX'
         """
 
     var filter: String?

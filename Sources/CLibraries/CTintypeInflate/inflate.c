@@ -1,3 +1,4 @@
+#if ISAL
 #include "CTintypeInflate.h"
 
 #include <isa-l/igzip_lib.h>
@@ -110,3 +111,4 @@ enum cinflate_result cinflate_step(
     drain(state, output, output_count);
     return state->tmp_out_processed < state->tmp_out_valid ? cinflate_goes_on : cinflate_is_broken;
 }
+#endif

@@ -1,6 +1,8 @@
 #include "CTintypePNGDeflate.h"
 
+#if ISAL
 #include <isa-l/igzip_lib.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +44,11 @@ enum {
     length_mask = 0x1FF,
 };
 
+#if ISAL
 typedef enum { way_stored, way_isal, way_fast, way_lazy, way_optimal } way;
+#else
+typedef enum { way_stored, way_fast, way_lazy, way_optimal } way;
+#endif
 
 typedef struct {
     way way;
@@ -56,11 +62,20 @@ typedef struct {
     int rounds;
 } effort;
 
+#if ISAL
+#define LEVEL_1 \
+    { way_isal, 0, 0, false, 0 }
+#else
+#define LEVEL_1 \
+    { way_fast, 4, 0, false, 0 }
+#endif
+
 static const effort efforts[10] = {
-    {way_stored, 0, 0, false, 0},    {way_isal, 0, 0, false, 0},    {way_fast, 2, 0, false, 0},
-    {way_lazy, 1, 32, false, 0},     {way_lazy, 1, 32, true, 0},    {way_lazy, 2, 32, true, 0},
-    {way_lazy, 4, 32, true, 0},      {way_optimal, 4, 64, true, 1}, {way_optimal, 16, 128, true, 2},
-    {way_optimal, 32, 258, true, 3},
+    {way_stored, 0, 0, false, 0},    LEVEL_1,
+    {way_fast, 2, 0, false, 0},      {way_lazy, 1, 32, false, 0},
+    {way_lazy, 1, 32, true, 0},      {way_lazy, 2, 32, true, 0},
+    {way_lazy, 4, 32, true, 0},      {way_optimal, 4, 64, true, 1},
+    {way_optimal, 16, 128, true, 2}, {way_optimal, 32, 258, true, 3},
 };
 
 typedef struct {
@@ -116,8 +131,10 @@ struct cpngdeflate {
     uint32_t costs[piece_limit + 1];
     uint32_t steps[piece_limit + 1];
 
+#if ISAL
     struct isal_zstream isal;
     uint8_t isal_level[ISAL_DEF_LVL1_DEFAULT];
+#endif
 };
 
 // MARK: RFC 1951, section 3.2.5
@@ -823,6 +840,7 @@ static void add_stored(cpngdeflate *stream, const strip *strip, bool is_last) {
     } while (index < strip->end);
 }
 
+#if ISAL
 static void add_isal(cpngdeflate *stream, const strip *strip, bool is_last) {
     stream->isal.next_in = (uint8_t *)strip->bytes + strip->start;
     stream->isal.avail_in = (uint32_t)(strip->end - strip->start);
@@ -832,6 +850,7 @@ static void add_isal(cpngdeflate *stream, const strip *strip, bool is_last) {
     isal_deflate(&stream->isal);
     stream->output = stream->isal.next_out;
 }
+#endif
 
 // MARK: Streams
 
@@ -856,12 +875,14 @@ void cpngdeflate_start(cpngdeflate *stream, int level, size_t line_size) {
     stream->bit_count = 0;
     clear_tokens(stream);
     assume(stream);
+#if ISAL
     if (stream->effort.way == way_isal) {
         isal_deflate_init(&stream->isal);
         stream->isal.level = 1;
         stream->isal.level_buf = stream->isal_level;
         stream->isal.level_buf_size = sizeof(stream->isal_level);
     }
+#endif
 }
 
 void cpngdeflate_end(cpngdeflate *stream) {
@@ -888,7 +909,9 @@ size_t cpngdeflate_add(
     }
     switch (stream->effort.way) {
     case way_stored: add_stored(stream, &strip, is_last); return (size_t)(stream->output - output);
+#if ISAL
     case way_isal: add_isal(stream, &strip, is_last); return (size_t)(stream->output - output);
+#endif
     case way_fast: add_fast(stream, &strip); break;
     case way_lazy: add_lazy(stream, &strip); break;
     case way_optimal: add_optimal(stream, &strip); break;

@@ -1,3 +1,4 @@
+#if WebP
 #include "CTintypeWebPSteps.h"
 
 #include <pthread.h>
@@ -95,3 +96,4 @@ VP8StatusCode cwebpsteps_update(
     asking = before;
     return status;
 }
+#endif

@@ -1,3 +1,4 @@
+#if LittleCMS
 import CTintypeLCMS2
 import FoundationEssentials
 import TintypeImage
@@ -107,3 +108,4 @@ final class ColorTransform: @unchecked Sendable {
         return zip(probes, results).allSatisfy { abs(Int($0) - Int($1)) <= 1 }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if LittleCMS
 import CTintypeLCMS2
 import FoundationEssentials
 import TintypeImage
@@ -78,3 +79,4 @@ extension ImageHeader {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
+#endif

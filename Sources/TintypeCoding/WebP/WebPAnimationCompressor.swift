@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import FoundationEssentials
 import TintypeImage
@@ -88,3 +89,4 @@ final class WebPAnimationEncoder {
         return .webpEncoding("libwebp says \"\(reason)\"")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 public import FoundationEssentials
 public import TintypeImage
 
@@ -191,3 +192,4 @@ extension WebPContainer {
         return self.images.isEmpty ? .corrupt(.webp, "it holds no image") : nil
     }
 }
+#endif

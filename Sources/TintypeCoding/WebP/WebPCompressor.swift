@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import FoundationEssentials
 import TintypeImage
@@ -316,3 +317,4 @@ extension Data {
         )
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import FoundationEssentials
 import TintypeImage
@@ -467,3 +468,4 @@ struct WebPTransparency {
         self.cleared = frame.disposal == .background ? frame : nil
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import TintypeImage
 
@@ -135,3 +136,4 @@ private final class LosslessRows: WebPRows {
         }
     }
 }
+#endif

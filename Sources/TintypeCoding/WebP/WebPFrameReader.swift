@@ -1,3 +1,4 @@
+#if WebP
 import FoundationEssentials
 import TintypeImage
 
@@ -48,3 +49,4 @@ final class WebPFrameReader: CanvasFrameReader {
         return true
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import CTintypeWebPSteps
 import TintypeImage
@@ -188,3 +189,4 @@ final class WebPAlphaCheck {
         count * (self.bytesPerGroup + (cacheBits > 0 ? self.bytesPerCacheEntry << cacheBits : 0))
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import FoundationEssentials
 import TintypeImage
@@ -193,3 +194,4 @@ final class WebPGrowingCanvas {
         }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import CTintypeWebP
 import Glibc
 import TintypeImage
@@ -163,3 +164,4 @@ final class VP8LRowSource: RowSource {
         target.initializeMemory(as: UInt8.self, repeating: 0, count: used)
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Brotli
 import CTintypeBrotli
 import Glibc
 
@@ -56,3 +57,4 @@ final class BrotliCodec: ContentCodec {
         return CodecProgress(taken: input.count - available, written: output.count - room)
     }
 }
+#endif

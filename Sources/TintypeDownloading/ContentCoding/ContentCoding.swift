@@ -73,13 +73,34 @@ struct CodecProgress {
 }
 
 extension ContentCoding {
-    /// Returns a codec that undoes the coding, or `nil` without memory.
+    /// The trait of the package that this build lacks and the coding needs, or `nil`.
+    var missingTrait: String? {
+        #if !Brotli
+        if self == .brotli { return "Brotli" }
+        #endif
+        #if !Zstandard
+        if self == .zstandard { return "Zstandard" }
+        #endif
+        return nil
+    }
+
+    /// Returns a codec that undoes the coding, or `nil` if memory runs out or the build lacks a trait.
     func makeCodec() -> (any ContentCodec)? {
         switch self {
-        case .gzip: InflateCodec(.gzip)
-        case .deflate: InflateCodec(.zlibOrRaw)
-        case .brotli: BrotliCodec()
-        case .zstandard: ZstandardCodec()
+        case .gzip: return InflateCodec(.gzip)
+        case .deflate: return InflateCodec(.zlibOrRaw)
+        case .brotli:
+            #if Brotli
+            return BrotliCodec()
+            #else
+            return nil
+            #endif
+        case .zstandard:
+            #if Zstandard
+            return ZstandardCodec()
+            #else
+            return nil
+            #endif
         }
     }
 }

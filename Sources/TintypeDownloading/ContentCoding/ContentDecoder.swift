@@ -10,6 +10,8 @@ final class ContentDecoder {
         /// One of the codings has more bytes than a body may have.
         case tooLarge
         case outOfMemory
+        /// This build lacks the trait that one of the codings needs.
+        case missingTrait(String)
     }
 
     /// One coding, and what it gave that was not taken yet.
@@ -52,6 +54,7 @@ final class ContentDecoder {
         guard codings.count <= Self.maximumCount else { throw .corrupt }
         var stages: [Stage] = []
         for coding in codings.reversed() {
+            if let trait = coding.missingTrait { throw .missingTrait(trait) }
             guard let codec = coding.makeCodec() else { throw .outOfMemory }
             stages.append(Stage(codec))
         }

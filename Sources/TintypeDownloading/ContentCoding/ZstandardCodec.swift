@@ -1,3 +1,4 @@
+#if Zstandard
 import CTintypeZstd
 
 /// Undoes `zstd` (RFC 8878).
@@ -35,3 +36,4 @@ final class ZstandardCodec: ContentCodec {
         return CodecProgress(taken: source.pos, written: target.pos)
     }
 }
+#endif

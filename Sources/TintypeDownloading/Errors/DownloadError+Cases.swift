@@ -249,6 +249,8 @@ extension DownloadError {
         case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: response.address)
         case .tooLarge: .bodyTooLarge(limit: limit, declared: nil, of: response)
         case .outOfMemory: .outOfMemory(at: response.address)
+        case .missingTrait(let trait):
+            .invalidResponse("its Content-Encoding needs the trait \(trait) of Tintype", at: response.address)
         }
     }
 

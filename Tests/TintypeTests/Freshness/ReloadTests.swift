@@ -2,10 +2,9 @@ import FoundationEssentials
 import Testing
 import Tintype
 import TintypeConcurrency
+import TintypeOrderStorm
 import TintypeTestSupport
 import TintypeTestTraits
-
-@testable import LoaderTorture
 
 /// Reloads leave no older images.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ReloadTests {

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Wraps ISA-L's inflate. Swift would import members of its state as tuples of 65,000 elements, so the state stays in C.
+// Wraps ISA-L's inflate, or zlib's without the trait ISAL. Swift would import members of ISA-L's state as tuples of
+// 65,000 elements, so the state stays in C.
 
 /// A zlib stream that is decompressed piece by piece.
 typedef struct cinflate_stream cinflate_stream;

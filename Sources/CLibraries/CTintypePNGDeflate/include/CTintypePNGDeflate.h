@@ -29,7 +29,7 @@ cpngdeflate *_Nullable cpngdeflate_begin(void);
 
 /// Starts a stream. The previous one need not have ended.
 ///
-/// - level: the effort, 0 to 9. Level 0 stores, and level 1 uses ISA-L.
+/// - level: the effort, 0 to 9. Level 0 stores, and level 1 uses ISA-L if the package has the trait ISAL.
 /// - line_size: the bytes of a scanline with its filter byte, or 0 if the data has no scanlines.
 void cpngdeflate_start(cpngdeflate *_Nonnull stream, int level, size_t line_size);
 

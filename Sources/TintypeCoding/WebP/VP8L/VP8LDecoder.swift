@@ -1,3 +1,4 @@
+#if WebP
 import TintypeImage
 
 /// Decodes a VP8L image row by row, while its bytes arrive.
@@ -433,3 +434,4 @@ struct VP8LBitReader {
         return value
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 import TintypeImage
 
 /// The pixels of one entropy-coded image of a VP8L stream, decoded as far as its bits have arrived.
@@ -226,3 +227,4 @@ struct VP8LPixels: ~Copyable {
         }
     }
 }
+#endif

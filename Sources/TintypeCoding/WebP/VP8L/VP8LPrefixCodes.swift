@@ -1,3 +1,4 @@
+#if WebP
 import Glibc
 
 /// The prefix codes of a VP8L image: five for each group, of lengths up to 15.
@@ -289,3 +290,4 @@ struct VP8LPrefixCodes: ~Copyable {
         return result
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if WebP
 /// One of the reversible transforms that the encoder applied to a VP8L image, which are undone row by row.
 ///
 /// Source: RFC 9649, section 3.5. Pixels have alpha in the highest byte, then red, green and blue.
@@ -231,3 +232,4 @@ struct VP8LTransform {
         return result
     }
 }
+#endif

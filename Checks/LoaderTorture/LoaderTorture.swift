@@ -1,4 +1,5 @@
 import Foundation
+import TintypeOrderStorm
 import TintypeTestSupport
 
 /// Runs two hundred tasks that load a thousand images in every possible way and cancel at random, and then storms of

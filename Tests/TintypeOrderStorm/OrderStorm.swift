@@ -8,19 +8,21 @@ import TintypeTestSupport
 /// a reload: a load that begins after the reload was answered gets no older image, from no tier and in no form.
 ///
 /// All requests with the same URL and header fields share one promise, whatever their policies and tiers.
-struct OrderStorm {
+package struct OrderStorm {
     /// The result of one storm, or of several.
-    struct Report: Sendable {
-        var callCount = 0
-        var requestCount = 0
-        var outcomes: [String: Int] = [:]
-        var violationCount = 0
+    package struct Report: Sendable {
+        package var callCount = 0
+        package var requestCount = 0
+        package var outcomes: [String: Int] = [:]
+        package var violationCount = 0
         /// The first of them.
-        var violations: [String] = []
+        package var violations: [String] = []
 
         static let violationLimit = 20
 
-        mutating func add(_ other: Report) {
+        package init() {}
+
+        package mutating func add(_ other: Report) {
             self.callCount += other.callCount
             self.requestCount += other.requestCount
             self.outcomes.merge(other.outcomes, uniquingKeysWith: +)
@@ -56,7 +58,7 @@ struct OrderStorm {
     /// Prepares a storm.
     ///
     /// The seed also determines the loader's policy and the sizes of its caches.
-    init(seed: UInt64) throws {
+    package init(seed: UInt64) throws {
         self.seed = seed
         self.folder = try TemporaryDirectory()
         self.origin = try NumberingOrigin(seed: seed)
@@ -89,7 +91,7 @@ struct OrderStorm {
     /// Runs until `isOver` returns true.
     ///
     /// The storm calls it before each call, with the number of calls so far.
-    func run(until isOver: @escaping @Sendable (_ callCount: Int) -> Bool) async -> Report {
+    package func run(until isOver: @escaping @Sendable (_ callCount: Int) -> Bool) async -> Report {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<Self.taskCount {
                 group.addTask {
@@ -322,27 +324,4 @@ struct OrderStorm {
     }
 
     private static func text(of use: CacheUse) -> String { "\(use.query) / \(use.store)" }
-}
-
-extension OrderStorm {
-    /// Runs storms of two seconds, with a new seed each time, and prints the results.
-    ///
-    /// - Returns: Whether no load returned an outdated result.
-    static func run(seconds: Double, seed: UInt64) async throws -> Bool {
-        let end = ContinuousClock.now + .seconds(seconds)
-        var report = Report()
-        var seed = seed
-        while .now < end {
-            let part = min(end, .now + .seconds(2))
-            report.add(try await OrderStorm(seed: seed).run { _ in ContinuousClock.now >= part })
-            seed &+= 1
-        }
-        LoaderTorture.say("order: \(report.callCount) calls, \(report.requestCount) requests of the origin")
-        for (name, count) in report.outcomes.sorted(by: { $0.key < $1.key }) {
-            LoaderTorture.say("    \(name): \(count)")
-        }
-        LoaderTorture.say("  \(report.violationCount) violations")
-        for violation in report.violations { LoaderTorture.say("  wrong: \(violation)") }
-        return report.violationCount == 0
-    }
 }
