@@ -23,7 +23,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test lint format build build-all smallest bench counts conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test docs examples lint format build build-all smallest bench counts conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -31,11 +31,14 @@ help:
 	@echo 'make build     build the library and the command for release: .build/release/tintype'
 	@echo 'make build-all build the packages beside the root: Benchmarks, Checks, Examples, Fuzz'
 	@echo 'make smallest  build without the traits of the package, and run the tests that need none'
+	@echo 'make docs      make the documentation site in .build/docs; compile the examples in the comments,'
+	@echo '               and compare the public types with Docs/public-types.txt'
+	@echo 'make examples  test the examples, with a Redis server'
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make counts    compare counted rows with Benchmarks/Thresholds: allocations, suspensions, the walk'
-	@echo 'make conformance  decode the corpus and count right, refused and wrong files;
+	@echo 'make conformance  decode the corpus and count right, refused and wrong files;'
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make hunt      search for small files and for images that take long or much memory,'
@@ -71,10 +74,24 @@ build:
 
 # Debug builds: they show that everything compiles, and share what the tests have compiled.
 build-all:
-	@.ci/setup build
+	@.ci/setup examples
 	@for package in Benchmarks Checks Examples Fuzz; do \
 	    echo "$$package:"; .ci/beside $$package || exit 1; \
 	done
+
+# The examples run beside a real Redis server.
+examples:
+	@.ci/setup examples
+	@.ci/beside Examples --build-tests
+	$(SWIFT) test --package-path Examples --scratch-path .build --skip-build
+
+# All need what the tests have compiled.
+docs:
+	@.ci/setup build
+	@$(SWIFT) build
+	@.ci/docs
+	@.ci/public-types
+	@.ci/doc-examples
 
 lint:
 	@.ci/setup lint

@@ -16,6 +16,34 @@ let package = Package(
     name: "tintype-examples",
     dependencies: [.package(name: "tintype", path: "..")],
     targets: [
+        .systemLibrary(
+            name: "CHiredis",
+            path: "CHiredis",
+            pkgConfig: "hiredis",
+            providers: [.apt(["libhiredis-dev"])]
+        ),
+        // A byte tier that several processes share, a program that uses it, and its tests with a real server.
+        .target(
+            name: "RedisTier",
+            dependencies: ["CHiredis", .product(name: "Tintype", package: "tintype")],
+            path: "RedisTier",
+            swiftSettings: policy
+        ),
+        .executableTarget(
+            name: "RedisTierProgram",
+            dependencies: ["RedisTier", .product(name: "Tintype", package: "tintype")],
+            path: "RedisTierProgram",
+            swiftSettings: policy
+        ),
+        .testTarget(
+            name: "RedisTierTests",
+            dependencies: [
+                "RedisTier", "RedisTierProgram", .product(name: "Tintype", package: "tintype"),
+                .product(name: "TintypeTestSupport", package: "tintype"),
+            ],
+            path: "Tests/RedisTierTests",
+            swiftSettings: policy
+        ),
         .executableTarget(
             name: "TintypeDemo",
             dependencies: [
@@ -24,7 +52,7 @@ let package = Package(
             ],
             path: "TintypeDemo",
             swiftSettings: policy
-        )
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,7 +5,7 @@ import TintypeConcurrency
 ///
 /// A small shell starts the program and reads from a socket whose other end only this process holds. ``stop()`` or a
 /// crash of the tests closes that end. Then the shell ends the program, so that no program is left behind.
-package final class ChildProcess: Sendable {
+public final class ChildProcess: Sendable {
     private struct State {
         let process: pid_t
         let lifeline: CInt
@@ -26,7 +26,7 @@ package final class ChildProcess: Sendable {
     /// Starts the program with the full path `arguments[0]`.
     ///
     /// In the program, `descriptors` have the numbers 3, 4 and so on. Its output goes to the file `log`.
-    package init(
+    public init(
         _ arguments: [String],
         environment: [String: String] = [:],
         descriptors: [CInt] = [],
@@ -57,14 +57,14 @@ package final class ChildProcess: Sendable {
     }
 
     /// Ends the program and waits for its end, and does nothing at a second call.
-    package func stop() {
+    public func stop() {
         guard let state = self.state.withLock({ $0.take() }) else { return }
         close(state.lifeline)
         _ = Self.wait(for: state.process)
     }
 
     /// Runs the program with the full path `arguments[0]` to its end, and throws if its exit status is not 0.
-    static func run(_ arguments: [String], log: String) throws {
+    public static func run(_ arguments: [String], log: String) throws {
         let process = try self.spawn(arguments, environment: [:], input: nil, descriptors: [], log: log)
         let status = self.wait(for: process)
         guard status == 0 else {

@@ -1,7 +1,14 @@
 import Glibc
 
 /// TCP sockets on 127.0.0.1, as the origins use them.
-enum LoopbackSocket {
+public enum LoopbackSocket {
+    /// Returns a port of 127.0.0.1 that is free now, for a server that opens its port by itself.
+    public static func freePort() throws -> Int {
+        let (descriptor, port) = try self.listen()
+        close(descriptor)
+        return port
+    }
+
     /// Returns a socket that listens on a free port.
     ///
     /// The socket listens before this method returns, so a client that connects at once is never refused.

@@ -1,9 +1,9 @@
 import Glibc
 
 /// Finds installed programs.
-enum Program {
+public enum Program {
     /// Returns the full path of the program `name`, or throws an error that names its Debian package.
-    static func path(of name: String, package: String) throws -> String {
+    public static func path(of name: String, package: String) throws -> String {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         // Servers are often in folders that are not in the path of ordinary users.
         let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin", "/sbin"]
