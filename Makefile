@@ -185,7 +185,7 @@ sanitize-thread:
 	.build-thread/debug/LoaderTorture
 
 # XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have
-# bits of Swift's in them (static values, weak references), and can't look where a test permits no thread.
+# bits of Swift's in them (static values, weak references), and cannot look where a test permits no thread.
 sanitize-address:
 	@.ci/setup test
 	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address

@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
 // The library, the command and their tests. The packages in Benchmarks, Checks, Examples and Fuzz depend on this one.
@@ -201,7 +202,7 @@ let package = Package(
         code("CTintypeAllocationMeter", in: "Tests"),
         code("CTintypeCoefficients", ["CTintypeLibJPEG"], in: "Tests"),
         code("CTintypeDescriptorLimit", in: "Tests", isGNU: true),
-        // Decodes with CTintypeJPEG's entropy decoder in ways that its own functions don't take.
+        // Decodes with CTintypeJPEG's entropy decoder in ways that its own functions do not take.
         code(
             "CTintypeJPEGWays",
             ["CTintypeJPEG", "CTintypeLibJPEG"],

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Measures Tintype and its peers in one session, and reports the rows that fall short.

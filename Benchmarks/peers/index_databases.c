@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Measures a million records in SQLite, in LMDB and in a mapped table like the disk tier's catalogue.
 //
 // index_databases (sqlite-normal|sqlite-off|lmdb-nosync|table) FOLDER COUNT prints one line of JSON. A record is a key

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The Python peers: one long-lived process that the harness asks for work.
 
 Requests and answers are JSON objects, one a line, on standard input and output. Files are

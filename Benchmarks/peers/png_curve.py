@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Draws how fast PNGs are written against how large they get, for every level of Tintype and of its peers.
 
     .ci/beside Benchmarks -c release --product TintypeBenchmarks

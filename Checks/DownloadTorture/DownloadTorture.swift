@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Runs long checks of downloads: ten thousand at once, and a storm of cancellations.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The reason why a check cannot run.
 struct Failure: Error, CustomStringConvertible {
     let description: String

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The lines of a check's report, and whether each bar in them held.
 struct Findings {
     private(set) var haveHeld = true

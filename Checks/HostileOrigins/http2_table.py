@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What no HTTP/2 origin should do, as a table: each event at each moment of an answer, with and without a length.
 
 A body is an image and then bytes that every decoder skips, so that a cut body decodes as well as a whole one. A body

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """An origin that does what no origin should, for the attack on a loader.
 
     origin.py FOLDER

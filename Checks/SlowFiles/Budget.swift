@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The limits for a load of a file of at most a megabyte under default limits.
 enum Budget {
     /// Processor time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeTestSupport
 
 /// The bytes that a file may have: the budget of time is for these.

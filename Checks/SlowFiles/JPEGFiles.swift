@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeTestSupport
 
 /// JPEGs (ITU-T T.81) whose scans, tables and segments are many, and whose data is little.

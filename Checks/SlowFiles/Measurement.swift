@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeShims
 import FoundationEssentials
 import Glibc
@@ -225,7 +227,7 @@ struct Measurer {
         let file = open("/proc/self/clear_refs", O_WRONLY)
         defer { close(file) }
         guard file >= 0, write(file, "5", 1) == 1 else {
-            throw Failure("the peak of memory can't be reset: /proc/self/clear_refs is not writable")
+            throw Failure("the peak of memory cannot be reset: /proc/self/clear_refs is not writable")
         }
     }
 
@@ -250,11 +252,11 @@ extension rusage {
 private func setLimit(_ resource: __rlimit_resource, to value: Int) throws {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
-        throw Failure("the limits of the process can't be read: errno \(errno)")
+        throw Failure("the limits of the process cannot be read: errno \(errno)")
     }
     limit.rlim_cur = min(rlim_t(value), limit.rlim_max)
     guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
-        throw Failure("the process can't be limited: errno \(errno)")
+        throw Failure("the process cannot be limited: errno \(errno)")
     }
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeTestSupport
 
 /// ICC profiles (ICC.1:2022) that cost more than their use.

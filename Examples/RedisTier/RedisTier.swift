@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CHiredis
 public import FoundationEssentials
 public import Tintype
@@ -8,9 +10,7 @@ public import Tintype
 /// hiredis blocks, so the actor runs on a thread of its own. Set the server's `maxmemory-policy` to `allkeys-lfu`.
 public actor RedisTier: ByteTier {
     /// An error of the server, or of the connection to it.
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
-    }
+    public struct Failure: Error, CustomStringConvertible { public let description: String }
 
     public nonisolated let name = "redis"
     private nonisolated let executor = ThreadExecutor(name: "redis")
@@ -55,8 +55,7 @@ public actor RedisTier: ByteTier {
         self.connection = nil
         let parts = words.map { Data($0.utf8) } + [value].compactMap { $0 }
         let reply = try connection.reply(to: parts)
-        // A connection that failed is closed; the next command makes another one.
-        self.connection = connection
+        self.connection = connection  // A connection that failed is closed instead.
         if case .error(let text) = reply { throw Failure(description: text) }
         return reply
     }
@@ -81,7 +80,10 @@ private final class Connection {
     func reply(to parts: [Data]) throws -> Reply {
         var command = Data("*\(parts.count)\r\n".utf8)
         for part in parts { command += Data("$\(part.count)\r\n".utf8) + part + Data("\r\n".utf8) }
-        _ = command.withUnsafeBytes { redisAppendFormattedCommand(self.context, $0.baseAddress, $0.count) }
+        _ = command.withUnsafeBytes { bytes in
+            let text = bytes.assumingMemoryBound(to: CChar.self)
+            return redisAppendFormattedCommand(self.context, text.baseAddress, text.count)
+        }
         var raw: UnsafeMutableRawPointer?
         guard redisGetReply(self.context, &raw) == REDIS_OK, let raw else { throw self.failure }
         defer { freeReplyObject(raw) }
@@ -94,5 +96,5 @@ private final class Connection {
         }
     }
 
-    private var failure: RedisTier.Failure { RedisTier.Failure(description: String(cString: &self.context.pointee.errstr.0)) }
+    private var failure: RedisTier.Failure { .init(description: String(cString: &self.context.pointee.errstr.0)) }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The demo's times, a run a line.
 struct Table {
     let columns: [String]

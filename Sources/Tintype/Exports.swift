@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One import gives a user everything: images, coders, transforms, caches, downloads.
 @_exported public import TintypeCaching
 @_exported public import TintypeCoding

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import TintypeConcurrency
 @_exported public import TintypeErrors
@@ -61,10 +63,10 @@ public struct CacheError: TintypeError {
             case ENOTDIR, EEXIST, EISDIR, ELOOP:
                 (
                     .cacheNotWritable,
-                    "The \(folder) can't be made because something else is in its place; choose another."
+                    "The \(folder) cannot be made because something else is in its place; choose another."
                 )
             case ENAMETOOLONG, ENOENT:
-                (.cacheNotWritable, "The \(folder) can't be made; check its path or choose another.")
+                (.cacheNotWritable, "The \(folder) cannot be made; check its path or choose another.")
             default: self.general(error, in: directory)
             }
         return CacheError(code: code, message: message, underlyingError: error)
@@ -87,7 +89,7 @@ public struct CacheError: TintypeError {
         CacheError(
             code: .notRemovable,
             message:
-                "\(path) of the cache can't be deleted and goes on counting; check its permissions and attributes.",
+                "\(path) of the cache cannot be deleted and goes on counting; check its permissions and attributes.",
             underlyingError: error
         )
     }
@@ -100,7 +102,7 @@ public struct CacheError: TintypeError {
             : "check the permissions and the space of the disk"
         return CacheError(
             code: .catalogueUnusable,
-            message: "The cache folder \(directory) can't have a catalogue: \(reason).",
+            message: "The cache folder \(directory) cannot have a catalogue: \(reason).",
             underlyingError: error
         )
     }
@@ -190,7 +192,7 @@ public struct CacheError: TintypeError {
             (.tooManyOpenFiles, "The system has too many open files to use the \(folder); raise fs.file-max.")
         case ENOMEM: (.outOfMemory, "There is no memory to use an entry of the \(folder); lower the limits.")
         case EIO: (.diskFault, "The disk of the \(folder) failed; check it, or choose another folder.")
-        default: (.unexpected, "The \(folder) can't be used: \(error). Check it, or choose another folder.")
+        default: (.unexpected, "The \(folder) cannot be used: \(error). Check it, or choose another folder.")
         }
     }
 }

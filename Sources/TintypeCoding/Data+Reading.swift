@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 
 /// The order of the bytes within a number.

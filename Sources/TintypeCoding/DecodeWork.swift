@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// Counts the work of one decode, and ends the decode when it exceeds its budget or its task is cancelled.

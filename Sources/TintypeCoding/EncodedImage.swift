@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// A file whose header a coder has parsed, which decodes its pixels and estimates the memory for that.

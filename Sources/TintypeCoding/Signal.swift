@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A signal that wakes a waiting lane, or ends the lane's next wait at once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A file that the command reads by itself: a file, a pipe, or standard input.

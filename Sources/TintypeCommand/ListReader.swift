@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import TintypeConcurrency
 
@@ -59,7 +61,7 @@ actor ListReader {
             try self.readAhead()
         } catch let error as SystemError {
             try Task.checkCancellation()
-            throw ListError(message: "The list \(self.name) can't be read (\(error)).")
+            throw ListError(message: "The list \(self.name) cannot be read (\(error)).")
         }
         guard let line = self.lines.popLast() else { return nil }
         self.byteCount -= Self.byteCount(of: line)

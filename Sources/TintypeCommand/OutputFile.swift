@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Tintype
@@ -50,7 +52,7 @@ enum OutputFile {
             var status = stat()
             guard path.withPath({ stat($0, &status) }) == 0 else {
                 let target = try self.target(of: path)
-                // A folder that can't be looked into says so when the file is made.
+                // A folder that cannot be looked into says so when the file is made.
                 let made = try self.makeFolder(of: target)
                 try self.replace(target, like: nil, body)
                 return made
@@ -69,7 +71,7 @@ enum OutputFile {
             }
             return nil
         } catch {
-            throw OutputError(message: "\(path.text.abbreviated) can't be written (\(error)).")
+            throw OutputError(message: "\(path.text.abbreviated) cannot be written (\(error)).")
         }
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Hands each element to all streams that were made of it; one that is not read fast enough loses its oldest elements.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Counts the bytes that many parts of a program hold at once, against one limit.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A serial executor that runs the jobs of its ``JobQueue`` on one thread.

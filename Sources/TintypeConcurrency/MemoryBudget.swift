@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeShims
 import FoundationEssentials
 import Glibc
@@ -25,7 +27,7 @@ package struct MemoryBudget: Sendable {
     /// The memory in bytes.
     package var byteCount: Int { self.groupLimits.reduce(self.processLimit) { min($0, $1.byteCount) } }
 
-    /// Returns whether the process can take `byteCount` more bytes, and gives back what it keeps unused if it can't at
+    /// Returns whether the process can take `byteCount` more bytes, and gives back what it keeps unused if it cannot at
     /// first.
     package func hasRoom(for byteCount: Int, givingBack giveBack: () -> Void = Self.giveBack) -> Bool {
         if byteCount <= self.freeByteCount { return true }
@@ -128,14 +130,14 @@ package struct ControlGroup: Sendable {
     /// The limit in bytes; `nil` for the text "max" of version 2, for which version 1 has a number near `Int.max`.
     fileprivate var limit: Int? { self.number(in: self.files.limit) }
 
-    /// The bytes that the processes of the group use and the kernel can't take back; `nil` if that is not known.
+    /// The bytes that the processes of the group use and the kernel cannot take back; `nil` if that is not known.
     fileprivate var heldByteCount: Int? {
         self.number(in: self.files.usage).map {
             Self.heldByteCount(usage: $0, statistics: self.lines(of: "memory.stat"), self.files)
         }
     }
 
-    /// Returns the part of `usage` that the kernel can't take back, by the lines of `memory.stat`.
+    /// Returns the part of `usage` that the kernel cannot take back, by the lines of `memory.stat`.
     package static func heldByteCount(usage: Int, statistics: [Substring], _ files: Files) -> Int {
         statistics.reduce(usage) { rest, line in
             let fields = line.split(separator: " ")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One task at a time, whose result all callers share.
 ///
 /// Cancelling a caller ends only its own wait. When the last caller leaves, the task is cancelled, and the next caller starts

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Owns tasks whose results are not awaited, and ends them when it goes away.
 public final class TaskOwner: Sendable {
     private struct State {
@@ -23,7 +25,7 @@ public final class TaskOwner: Sendable {
         self.state.withLock { state in
             let id = state.nextID
             state.nextID += 1
-            // The task can't take itself out before it is put in: both need the lock. It must not
+            // The task cannot take itself out before it is put in: both need the lock. It must not
             // hold the owner, or the two would keep each other.
             let task = Task(name: name) { [weak self] in
                 await operation()

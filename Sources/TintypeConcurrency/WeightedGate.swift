@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Lets operations run side by side while the sum of their weights stays within a capacity.
 ///
 /// The loader weighs each decode by the bytes of pixels it will allocate, so that the gate

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The counters of a downloader.
 public struct DownloadCounters: Sendable, Hashable {
     /// The requested transfers; callers that share one count once.

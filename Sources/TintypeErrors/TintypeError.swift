@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // All modules that load images depend on this one, so a build on another system fails here with a clear message.
 #if !os(Linux)
 #error("Tintype runs on Linux only.")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The directives of `Cache-Control` fields (RFC 9111, 5.2), of a request or a response.
 ///
 /// Whatever is malformed still counts as far as it restricts: a broken `no-store` is a `no-store`, and a broken

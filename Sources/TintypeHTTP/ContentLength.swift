@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The length of a body as its response declares it (RFC 9112, section 6.3).
 package enum DeclaredLength: Equatable {
     case none

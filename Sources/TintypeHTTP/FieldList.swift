@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Values of header fields that are lists (RFC 9110, 5.6.1).
 ///
 /// Origins write them, and up to hundreds of kilobytes of them: all here is linear in the bytes, whatever they are.
@@ -5,7 +7,7 @@ package enum FieldList {
     /// The elements of a list that may be spread over several fields; empty ones are left out.
     ///
     /// A comma inside a quoted string separates nothing. A quote without its end is an ordinary
-    /// character, so that it can't hide the elements that follow.
+    /// character, so that it cannot hide the elements that follow.
     package static func elements(of values: [String]) -> [String] {
         values.flatMap { value in
             var value = value

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The one check of every text that becomes a line of a request's head, or a part of one (RFC 9110, 5.5), and of
 /// what is read from one.
 ///

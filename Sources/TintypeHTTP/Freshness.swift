@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 
 /// The numbers that decide whether a stored response may be reused: RFC 9111 (4.2), RFC 5861 and RFC 8246.

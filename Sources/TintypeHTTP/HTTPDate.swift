@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 
 /// Dates as HTTP writes them (RFC 9110, 5.6.7).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One header field of a request or a response.
 public struct HeaderField: Sendable {
     /// The name, as it was given or received.

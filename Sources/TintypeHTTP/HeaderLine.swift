@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One line of a response's head, as libcurl hands it over.
 package enum HeaderLine {
     case status(Int)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Percent-encoding, both ways.
 package enum PercentEncoding {
     /// `text` with each byte over 0x7F encoded.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCrypto
 
 /// The request fields that a response's `Vary` names (RFC 9111, 4.1).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 
 /// The part of an HTTP response, besides its body, on which its reuse depends.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 
 /// The validator in an `ETag` field (RFC 9110, 8.8.3).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A colour in sRGB with straight alpha, eight bits a sample.
 public struct Color: Sendable, Hashable {
     /// Red, 0 to 255.
@@ -60,7 +62,7 @@ public struct Color: Sendable, Hashable {
     public static let white = Color(red: 255, green: 255, blue: 255)
     /// Black.
     public static let black = Color(red: 0, green: 0, blue: 0)
-    /// Black that can't be seen.
+    /// Black that cannot be seen.
     public static let clear = Color(red: 0, green: 0, blue: 0, alpha: 0)
 
     /// The colour in hexadecimal digits: `#rrggbb`, or `#rrggbbaa` if it is not opaque.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Damage that a decoder found in the data of an image and continued after: a part of the image may look wrong.
 ///
 /// Data that ends too early is an error instead, unless the decode was asked to accept it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_exported public import TintypeErrors
 
 /// Why an image's pixels could not be laid out or allocated.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ImageFormat {
     /// The bytes from the start of a file that signatures are looked for in.
     public static let signatureLength = 512

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An encoded image format: a widespread one, or one that a coder adds.
 ///
 /// Known formats have a member each, so that an error can name the format of a body even without a coder for it.

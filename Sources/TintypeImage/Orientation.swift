@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 
 /// How stored pixels must be turned to be upright: the EXIF tag 0x0112.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The pixels of an image: immutable, reference-counted, in one aligned block.
 ///
 /// A class, so that copying an image is free and a cache can hold it weakly.

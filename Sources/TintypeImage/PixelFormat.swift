@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How the samples of a pixel lie in memory.
 ///
 /// Samples are 8 bits, in sRGB unless the image carries a profile. Alpha is straight, not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The places of the planes of an image in one block of memory.
 ///
 /// Rows start at multiples of 64 bytes, so that SIMD code can load them whole.
@@ -42,7 +44,7 @@ public struct PixelLayout: Sendable, Hashable {
         guard let plane = Plane(bytesPerPixel: format.channelCount, width: width, height: height) else {
             throw ImageError(
                 code: .invalidSize,
-                message: "An image of \(width)x\(height) pixels can't be laid out; check its size first."
+                message: "An image of \(width)x\(height) pixels cannot be laid out; check its size first."
             )
         }
         self.format = format

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A part of an image, in whole pixels.
 public struct PixelRectangle: Sendable, Hashable, Codable {
     /// The number of columns to the left of it; negative if it begins outside.

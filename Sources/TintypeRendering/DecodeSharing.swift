@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 import TintypeCoding
 import TintypeConcurrency

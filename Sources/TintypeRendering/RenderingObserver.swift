@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A phase of a rendering whose time is measured.
 package enum RenderingPhase: Sendable {
     /// Waiting until the memory is free.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeCoding
 import TintypeImage
 package import TintypeTransforms
@@ -168,7 +170,7 @@ extension RenderingRequest {
         throw TransformError(
             code: .invalidSize,
             message:
-                "\(frameCount) frames can't be enlarged to \(total.result.width)x\(total.result.height): the limit is "
+                "\(frameCount) frames cannot be enlarged to \(total.result.width)x\(total.result.height): the limit is "
                 + "\(limits.maximumAnimationPixels) pixels together. Ask for a smaller size."
         )
     }
@@ -185,7 +187,7 @@ extension DecodingLimits {
         guard isLarger, pixels > self.maximumPixels || side > self.maximumSide else { return }
         throw TransformError(
             code: .invalidSize,
-            message: "An image can't be enlarged to \(size.width)x\(size.height): the limits are "
+            message: "An image cannot be enlarged to \(size.width)x\(size.height): the limits are "
                 + "\(self.maximumPixels) pixels and \(self.maximumSide) a side. Ask for a smaller size."
         )
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Tintype
 
 /// An actor that shows the images of loads: a terminal, a page, a widget.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import Tintype
 import TintypeConcurrency
 
@@ -69,7 +71,7 @@ public final class TargetLoads: Sendable {
         let (entry, previous) = self.state.withLock { state in
             state.lastID += 1
             let id = state.lastID
-            // The task can't end its entry before it is there: both need the lock.
+            // The task cannot end its entry before it is there: both need the lock.
             let task = Task(name: "target") { @concurrent [weak self] in
                 defer { self?.remove(id, key) }
                 return try await work(id)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// A transform that makes one image from another; programs can conform their own types to it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @_exported public import TintypeErrors
 import TintypeImage
 
@@ -45,7 +47,7 @@ public struct TransformError: TintypeError {
     ) throws(TransformError) {
         guard !range.contains(value) else { return }
         throw .invalidParameter(
-            "\(name) can't be \(value); choose a number from \(range.lowerBound) to \(range.upperBound)."
+            "\(name) cannot be \(value); choose a number from \(range.lowerBound) to \(range.upperBound)."
         )
     }
 }

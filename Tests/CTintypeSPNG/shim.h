@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CSPNG_SHIM_H
 #define CSPNG_SHIM_H
 

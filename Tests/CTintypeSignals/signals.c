@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "CTintypeSignals.h"
 
 #include <setjmp.h>

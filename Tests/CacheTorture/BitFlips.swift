@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import TintypeCaching
@@ -68,15 +70,15 @@ struct BitFlips {
     /// Turns one bit of a file over, in place.
     private func flip(_ path: String, at place: Int, _ generator: inout SeededGenerator) throws {
         let descriptor = open(path, O_RDWR | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Failure("\(path) can't be opened") }
+        guard descriptor >= 0 else { throw Failure("\(path) cannot be opened") }
         defer { close(descriptor) }
         var status = stat()
         fstat(descriptor, &status)
         let offset = place % max(1, Int(status.st_size))
         var byte: UInt8 = 0
-        guard pread(descriptor, &byte, 1, offset) == 1 else { throw Failure("\(path) can't be read") }
+        guard pread(descriptor, &byte, 1, offset) == 1 else { throw Failure("\(path) cannot be read") }
         byte ^= 1 << UInt8(generator.next() % 8)
-        guard pwrite(descriptor, &byte, 1, offset) == 1 else { throw Failure("\(path) can't be written") }
+        guard pwrite(descriptor, &byte, 1, offset) == 1 else { throw Failure("\(path) cannot be written") }
     }
 
     private func entryFiles() throws -> [String] {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import TintypeTestSupport
@@ -17,7 +19,7 @@ struct Holder {
         lock.l_whence = Int16(SEEK_SET)
         lock.l_len = 1
         // F_OFD_SETLK
-        guard fcntl(descriptor, 37, &lock) == 0 else { throw Failure("the lock can't be had: errno \(errno)") }
+        guard fcntl(descriptor, 37, &lock) == 0 else { throw Failure("the lock cannot be had: errno \(errno)") }
         raise(SIGSTOP)
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeDownloading
 
 /// A check that the policy checks the same host to which the client connects.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 
@@ -11,7 +13,7 @@ struct NetworkPolicyProbe {
         do {
             try await self.run()
         } catch {
-            print("The probe can't run: \(error)")
+            print("The probe cannot run: \(error)")
             exit(1)
         }
     }

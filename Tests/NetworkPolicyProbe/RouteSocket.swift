@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A socket that changes the network by rtnetlink messages, like `ip` (rtnetlink(7)).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeTestSupport
 
 /// Random URLs composed of parts about which parsers are known to disagree.

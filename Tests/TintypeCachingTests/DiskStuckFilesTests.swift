@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -74,7 +76,7 @@ import TintypeTestTraits
         return stuck
     }
 
-    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
+    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user cannot make files that cannot be deleted"))
     func `cleared file that cannot be deleted ends no store`() async throws {
         let stuck = try await self.leaveStuck(byteCount: 20_000)
         let cache = self.makeCache(sizeLimit: self.limit)
@@ -100,7 +102,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
+    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user cannot make files that cannot be deleted"))
     func `where what cannot be deleted leaves no room nothing else is evicted`() async throws {
         let stuck = try await self.leaveStuck(byteCount: 92_000)
         let cache = self.makeCache(sizeLimit: self.limit)
@@ -114,7 +116,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
+    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user cannot make files that cannot be deleted"))
     func `entry that cannot be removed is passed over`() async throws {
         let clock = TestClock()
         let cache = DiskCache(.init(directory: self.folder.url, sizeLimit: self.limit, now: { clock.now }))
@@ -134,7 +136,7 @@ import TintypeTestTraits
         await cache.shutdown()
     }
 
-    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user can't make files that can't be deleted"))
+    @Test(.enabled(if: StuckFile.isPossible, "the file system or the user cannot make files that cannot be deleted"))
     func `cache of entries that cannot be removed refuses a store`() async throws {
         let cache = self.makeCache(sizeLimit: self.limit)
         let keys = (0..<45).map { CacheKey("\($0)") }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @testable import TintypeCaching
 
 /// A cache of integers with the eviction policy of the memory tier.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A random number generator that returns the same numbers in each run.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 
 /// The chunks of a PNG, which can be changed and written with correct checksums.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 
 /// Files whose few bytes take long to decode: flat images, many scans, and floods of chunks.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Testing
 import TintypeCodingSamples
 import TintypeConcurrency
@@ -84,7 +86,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `lanes that are busy, and those that nothing is reserved for, don't help`() async throws {
+    @Test func `lanes that are busy, and those that nothing is reserved for, do not help`() async throws {
         let lanes = DecodeLanes(count: 3)
         await until { lanes.idleCount == 3 }
         let isReleased = Locked(false)

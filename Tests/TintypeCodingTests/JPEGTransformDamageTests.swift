@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeCoding
@@ -88,7 +90,7 @@ import TintypeTestTraits
         (4, 12, .unsupportedFeature), (5, 0xFF, .tooManyPixels), (9, 2, .unsupportedFeature),
         (9, 0, .unsupportedFeature),
     ])
-    func `what can't be read is named`(_ place: Int, _ value: UInt8, _ code: CodingError.Code) throws {
+    func `what cannot be read is named`(_ place: Int, _ value: UInt8, _ code: CodingError.Code) throws {
         var data = try SampleFiles.smooth(.jpeg, width: 16, height: 16)
         let frame = try #require(data.firstRange(of: Data([0xFF, 0xC0]))).lowerBound
         data[frame + place] = value

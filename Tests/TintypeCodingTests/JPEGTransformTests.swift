@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -181,7 +183,7 @@ import TintypeTestTraits
     @Test(arguments: [
         (JPEGTransform.Turn.flipHorizontal, false), (.rotate180, false), (.transpose, true), (.none, true),
     ])
-    func `an image of one pixel can't be mirrored`(_ turn: JPEGTransform.Turn, isPossible: Bool) throws {
+    func `an image of one pixel cannot be mirrored`(_ turn: JPEGTransform.Turn, isPossible: Bool) throws {
         let data = try SampleFiles.smooth(.jpeg, width: 1, height: 1)
         let transform = JPEGTransform(turn: turn, coding: .optimizedTables)
         guard isPossible else { return Self.expect(.notLossless) { try transform.apply(to: data) } }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -186,7 +188,7 @@ import TintypeTestTraits
         let run = try await self.fixture.run("prefetch", path)
         #expect(run.code == 1)
         #expect(run.output.isEmpty && run.errorLines.count == 1)
-        #expect(run.errors.contains("The list \(path) can't be read"))
+        #expect(run.errors.contains("The list \(path) cannot be read"))
     }
 
     @Test func `prefetching into no cache is a failure`() async throws {

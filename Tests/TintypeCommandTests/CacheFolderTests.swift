@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -39,7 +41,7 @@ import TintypeTestTraits
         : [("touch plain", "plain"), ("touch plain", "plain/below"), ("mkdir -m 0 closed", "closed")]
 
     @Test(arguments: unusable)
-    func `a folder that can't be used is told of once, and the load goes on`(make: String, path: String) async throws {
+    func `a folder that cannot be used is told of once, and the load goes on`(make: String, path: String) async throws {
         let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.image))])
         let url = origin.url("/a.jpg").absoluteString
         let run = try await self.fixture.run("load", url, "--cache-dir", path, prelude: make)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeImage
@@ -112,7 +114,7 @@ import TintypeTestTraits
         try self.fixture.folder.write(Images.png(.rgba8), to: "a.png")
         let run = try await self.fixture.run(["decode", "a.png", "--raw", "-"], outputPath: "/dev/full")
         #expect(run.code == 1)
-        #expect(run.errors == "tintype: a.png: Standard output can't be written (No space left on device).\n")
+        #expect(run.errors == "tintype: a.png: Standard output cannot be written (No space left on device).\n")
     }
 
     @Test func `pixels are not written to a terminal`() async throws {

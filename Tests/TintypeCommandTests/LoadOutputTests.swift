@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeTestSupport
@@ -114,7 +116,7 @@ import TintypeTestTraits
         #expect(run.code == 1)
         #expect(try run.object()["code"] == "outputFailed")
         #expect(run.errorLines.count == 1)
-        #expect(run.errors.contains("\(path) can't be written"))
+        #expect(run.errors.contains("\(path) cannot be written"))
     }
 
     @Test func `a file that is named as a format that is not written is refused before a load`() async throws {

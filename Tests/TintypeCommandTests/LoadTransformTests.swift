@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import Tintype
@@ -91,7 +93,7 @@ import TintypeTestTraits
         for options in [["--overlay", "wide.json"], ["--pipeline", "marks/mark.json"]] {
             let run = try await self.fixture.run(["load", "wide.jpg", "-o", "marked.png"] + options)
             #expect(run.code == 2)
-            #expect(run.errors.contains("can't be drawn"))
+            #expect(run.errors.contains("cannot be drawn"))
         }
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import Tintype
@@ -131,8 +133,8 @@ import TintypeTestTraits
     @Test(arguments: [
         (["--lossless"], "-o"), (["--optimize", "-o", "a.jpg"], "--optimize needs --lossless"),
         (["--strip", "-o", "a.jpg"], "--strip needs --lossless"), (["--lossless", "-o", "a.png"], "writes JPEG"),
-        (["--lossless", "-o", "a.jpg", "--resize", "4x4"], "--resize can't be done without loss"),
-        (["--lossless", "-o", "a.jpg", "--quality", "50"], "--quality can't be done without loss"),
+        (["--lossless", "-o", "a.jpg", "--resize", "4x4"], "--resize cannot be done without loss"),
+        (["--lossless", "-o", "a.jpg", "--quality", "50"], "--quality cannot be done without loss"),
         (["--lossless", "-o", "a/", "--format", "webp"], "webp without loss"),
         (["--lossless", "-o", "a.jpg", "--rotate", "45"], "--rotate takes one of"),
         (["--lossless", "-o", "a.jpg", "--flip", "up"], "--flip takes one of"),

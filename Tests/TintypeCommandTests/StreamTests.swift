@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -29,7 +31,7 @@ import TintypeTestTraits
     func `a full standard output is an error`(_ arguments: [String]) async throws {
         let run = try await self.fixture.run(arguments, outputPath: "/dev/full")
         #expect(run.code == 1)
-        #expect(run.errors == "tintype: Standard output can't be written (No space left on device).\n")
+        #expect(run.errors == "tintype: Standard output cannot be written (No space left on device).\n")
     }
 
     @Test func `a reader that has enough is no error`() async throws {

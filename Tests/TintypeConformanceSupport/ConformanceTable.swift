@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The number of right, wrong and refused files in each folder.
 public struct ConformanceTable: Sendable {
     private struct Row {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The files whose result does not yet agree with the corpus, each with the reason.
 public enum CorpusExceptions {
     /// The reasons by path.

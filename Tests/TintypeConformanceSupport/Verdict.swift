@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The result of checking a corpus file.
 public enum Verdict: Sendable, Equatable {
     /// The result agrees with the corpus.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeDownloading
@@ -78,7 +80,7 @@ import TintypeTestTraits
         Fault("DATA that is too large", FaultyResponse.frame(type: 0, flags: 1, stream: 1, Array(body[..<16_385]))),
         // Trailers end a stream even if nobody can read them, so the body is complete and empty.
         Fault(
-            "trailers that can't be read",
+            "trailers that cannot be read",
             FaultyResponse.frame(type: 1, flags: 5, stream: 1, [0x80]),
             codesBehindHead: [.emptyBody]
         ),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeDownloading
@@ -38,7 +40,7 @@ struct HookTests {
     }
 
     @Test(arguments: ["file:///etc/hostname", "data:,a", "http://a/b\r\nc"])
-    func `a request hook can't lead elsewhere than to HTTP`(target: String) async throws {
+    func `a request hook cannot lead elsewhere than to HTTP`(target: String) async throws {
         let origin = try FaultyOrigin(["/a": .body([9])])
         let hooks = DownloadHooks(modifyRequest: { request in
             var request = request

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeDownloading
@@ -97,7 +99,7 @@ struct RedirectTests {
         #expect(sent.contains("Accept: image/webp"))
     }
 
-    @Test func `a location can't pass another host off as the same origin`() async throws {
+    @Test func `a location cannot pass another host off as the same origin`() async throws {
         let target = try FaultyOrigin(["/b": .echo])
         let origin = try FaultyOrigin([:])
         origin.script("/a", .redirect(to: "http://127.0.0.1:\(origin.port)\\@127.0.0.1:\(target.port)/b"))

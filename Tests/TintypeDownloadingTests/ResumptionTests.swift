@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -355,7 +357,7 @@ struct ResumptionTests {
             ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", "Sun, 06 Nov 1994 08:49:40 GMT"),
         ]),
     ])
-    func `what can't be told apart for sure is asked for anew`(half: FaultyResponse) async throws {
+    func `what cannot be told apart for sure is asked for anew`(half: FaultyResponse) async throws {
         self.origin.script("/a", sequence: [half])
         self.origin.script("/a", .body([1]))
         try await self.breakOff()

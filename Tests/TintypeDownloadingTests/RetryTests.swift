@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeHTTP
@@ -40,7 +42,7 @@ struct RetryTests {
         (.stall(declaredLength: 1 << 40), .bodyTooLarge),
         (.redirect(to: "ftp://example.org/"), .unsafeRedirect),
     ])
-    func `what another try can't mend is not`(fault: FaultyResponse, code: DownloadError.Code) async throws {
+    func `what another try cannot mend is not`(fault: FaultyResponse, code: DownloadError.Code) async throws {
         let origin = try FaultyOrigin(["/a": fault])
         let downloader = self.downloader(RetryPolicy(maximumAttempts: 5))
         #expect(try await downloader.error(at: origin.url("/a")).code == code)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -88,7 +90,7 @@ import TintypeTestTraits
         (ENOENT, "fileNotFound"), (ENOTDIR, "fileNotFound"), (EACCES, "fileUnreadable"), (EIO, "fileUnreadable"),
         (EMFILE, "tooManyOpenFiles"), (ENFILE, "tooManyOpenFiles"), (ENOMEM, "outOfMemory"),
     ])
-    func `a file that can't be opened says why`(code: CInt, name: String) throws {
+    func `a file that cannot be opened says why`(code: CInt, name: String) throws {
         let address = try ResourceAddress("file:///a/b.jpg")
         #expect(DownloadError.fileNotOpened("/a/b.jpg", code: code, at: address).code.description == name)
     }

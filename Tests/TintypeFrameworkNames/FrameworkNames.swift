@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The type names that a program with a server framework imports: NIOCore and NIOHTTP1, HTTPTypes, AsyncHTTPClient,
 // Hummingbird, and Vapor, which re-exports most of the others. Each type is only a name.
 

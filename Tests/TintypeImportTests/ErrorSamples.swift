@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Tintype
 
 // The sample of Docs/errors.md, line by line.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeCodingSamples
@@ -84,7 +86,7 @@ import TintypeTestTraits
         #expect(self.frames.decodeCount == 3)
     }
 
-    @Test func `readers at different places don't make each other begin anew`() async throws {
+    @Test func `readers at different places do not make each other begin anew`() async throws {
         let pool = FramePool(byteLimit: 0)
         let (ahead, behind) = (try self.makeSource(pool: pool), try self.makeSource(pool: pool))
         for index in 0..<(Self.frameCount + 4) {

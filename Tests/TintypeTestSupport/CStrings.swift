@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Calls `body` with `strings` as a C array of pointers that ends with a null pointer.

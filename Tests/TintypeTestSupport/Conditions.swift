@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Returns as soon as `condition` is true, or when the test is cancelled because its time is over.
 ///
 /// Checks the condition again and again, so use it in suites with a time limit. Hundreds of tests may wait at once. To

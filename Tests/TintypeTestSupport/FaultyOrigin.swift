@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 
 /// A small HTTP server with faults that nginx never has: it truncates bodies, lies, stalls and resets connections.

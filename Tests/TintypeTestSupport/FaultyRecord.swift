@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// The scripts of a ``FaultyOrigin``, its record of requests, and the tasks that wait for requests.

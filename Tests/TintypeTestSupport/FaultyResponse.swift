@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The response of a ``FaultyOrigin`` to a request, as a list of steps.
 ///
 /// The factories are the faults that tests need, and ``init(_:)`` scripts any other fault. The connection waits for its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A one-shot gate that tests open, and that tasks wait for.
 public actor Gate {
     private var isOpen = false

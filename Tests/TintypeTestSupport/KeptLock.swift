@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// The lock of a cache folder, held as if by another process that makes no progress.
@@ -14,7 +16,7 @@ public final class KeptLock: Sendable {
         lock.l_len = 1
         // The command is F_OFD_SETLKW.
         guard self.descriptor >= 0, fcntl(self.descriptor, 38, &lock) == 0 else {
-            throw TestSupportError("The lock of \(path) can't be had: errno \(errno).")
+            throw TestSupportError("The lock of \(path) cannot be had: errno \(errno).")
         }
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// TCP sockets on 127.0.0.1, as the origins use them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A request that an ``NginxOrigin`` has answered.
 public struct NginxRequest: Sendable, Hashable {
     /// The HTTP version, such as `HTTP/2.0`.

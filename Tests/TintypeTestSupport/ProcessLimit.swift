@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeDescriptorLimit
 import Glibc
 
@@ -11,7 +13,7 @@ public enum ProcessLimit {
         var old = rlimit()
         let free = dup(STDERR_FILENO)
         guard free >= 0, getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old) == 0 else {
-            throw TestSupportError("The limit of open files can't be tried: errno \(errno).")
+            throw TestSupportError("The limit of open files cannot be tried: errno \(errno).")
         }
         close(free)
         // The limit applies to the numbers of descriptors, and the system always uses the lowest free number.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeConcurrency
 
 /// A system that refuses some threads and starts all later ones.

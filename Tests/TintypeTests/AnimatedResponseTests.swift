@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeTestSupport
@@ -193,7 +195,7 @@ import TintypeTestTraits
         #expect(other.framePool.frameCount == 0)
     }
 
-    @Test func `a frame that can't be decoded fails no load`() async throws {
+    @Test func `a frame that cannot be decoded fails no load`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .gif)))
         let loader = self.makeLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: .preloadAllFrames)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -141,7 +143,7 @@ import TintypeTestTraits
         #expect(self.requests == 1)
     }
 
-    @Test func `bytes that can't be stored are an error`() async throws {
+    @Test func `bytes that cannot be stored are an error`() async throws {
         let loader = self.fixture.makeLoader { $0.disk?.sizeLimit = 100 }
         let image = Data(try makePNG())
         let cases: [(Data, ImageRequest, LoadError.Code)] = [

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -53,7 +55,7 @@ import TintypeTestTraits
         #expect(try await loader.response(for: waiting).source == .memory)
     }
 
-    @Test(arguments: [true, false]) func `observers are told once that the folder can't be written`(
+    @Test(arguments: [true, false]) func `observers are told once that the folder cannot be written`(
         waits: Bool
     ) async throws {
         let path = try self.fixture.directory.write([1], to: "file")

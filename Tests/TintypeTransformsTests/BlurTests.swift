@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 import TintypeImage
@@ -99,7 +101,7 @@ import TintypeTestTraits
     @Test(arguments: [
         Blur.gaussian(sigma: 4), .gaussian(sigma: 1), .box(radius: 3), .gaussian(sigma: 4, light: .linear),
     ])
-    func `Red beside what can't be seen keeps its red`(blur: Blur) throws {
+    func `Red beside what cannot be seen keeps its red`(blur: Blur) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 9) { column, _, channel in
             // Transparent pixels are green.
             column < 20 ? [255, 0, 0, 255][channel] : [0, 255, 0, 0][channel]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 import TintypeImage
@@ -175,7 +177,7 @@ import TintypeTransforms
         )
     }
 
-    @Test func `What lies outside, or can't be seen, changes nothing`() throws {
+    @Test func `What lies outside, or cannot be seen, changes nothing`() throws {
         let base = Image(pixels: try .noise(.gray8, width: 10, height: 10))
         let drawn = Image(pixels: try .noise(.rgba8, width: 4, height: 4))
         for (x, y) in [(10.0, 0.0), (-4, 0), (0, 10), (0, -4), (1e9, 1e9), (-1e9, -1e9)] {

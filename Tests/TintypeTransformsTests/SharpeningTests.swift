@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 import TintypeImage
@@ -68,7 +70,7 @@ import TintypeTransforms
         #expect(result.sample(25, 2) > 220)
     }
 
-    @Test(arguments: Sharpen.Channels.allCases) func `Red beside what can't be seen stays as it is`(
+    @Test(arguments: Sharpen.Channels.allCases) func `Red beside what cannot be seen stays as it is`(
         channels: Sharpen.Channels
     ) throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 30, height: 5) { column, _, channel in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 import TintypeImage
@@ -62,7 +64,7 @@ import TintypeTransforms
         #expect(try Trim(color: .white, tolerance: 134).transform(image).pixels === pixels)
     }
 
-    @Test func `what can't be seen is alike whatever its colour`() throws {
+    @Test func `what cannot be seen is alike whatever its colour`() throws {
         var generator = SeededGenerator(seed: 3)
         let pixels = try PixelBuffer.make(.rgba8, width: 30, height: 20) { column, row, channel in
             let isInside = (10..<20).contains(column) && (5..<11).contains(row)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CCODECLOOPS_H
 #define CCODECLOOPS_H
 

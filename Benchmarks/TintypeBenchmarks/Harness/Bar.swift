@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The bar that a figure must reach, as the issue defines it.
 enum Bar: Sendable {
     /// Our own figure is at most this.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Something that can be measured by name.
 struct Benchmark: Sendable {
     /// The name, for `--filter` and for its rows.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// A thread for blocking calls, so that they do not block Swift's own threads.

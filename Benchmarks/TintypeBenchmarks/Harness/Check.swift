@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Makes sure that a side did the work that it is measured for.
 enum Check {
     /// Throws unless both are equal.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// A process that the harness started, with the system's record of its resource use.
@@ -57,7 +59,7 @@ struct ChildProcess: Sendable {
         for descriptor in [inputPipe?.read, outputPipe?.write].compactMap({ $0 }) { close(descriptor) }
         guard result == 0 else {
             for descriptor in [inputPipe?.write, outputPipe?.read].compactMap({ $0 }) { close(descriptor) }
-            throw Unavailable("can't start \(arguments[0]): \(String(cString: strerror(result)))")
+            throw Unavailable("cannot start \(arguments[0]): \(String(cString: strerror(result)))")
         }
         self.identifier = identifier
         self.input = inputPipe.map { FileHandle(fileDescriptor: $0.write, closeOnDealloc: true) }
@@ -97,7 +99,7 @@ struct ChildProcess: Sendable {
     /// Both ends are closed in other children, so that an end of input reaches the right one.
     private static func makePipe() throws -> (read: CInt, write: CInt) {
         var ends: [CInt] = [0, 0]
-        guard pipe(&ends) == 0 else { throw Unavailable("can't make a pipe: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0 else { throw Unavailable("cannot make a pipe: \(String(cString: strerror(errno)))") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Sides that run the same operations, measured in turn.
 ///
 /// The machine may be noisy and its speed may drift, so sides are not measured separately. Each round takes one sample

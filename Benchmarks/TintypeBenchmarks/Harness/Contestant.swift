@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One side of a comparison, ready to be measured.
 struct Contestant: Sendable {
     /// Remarks on its configuration, for the reader of the figures.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The cost of one sample of one side.
 struct Measurement: Sendable {
     /// Time on the clock, in seconds, for all operations of the sample.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A figure that is read off measurements, and which way is better.
 struct Metric: Sendable {
     /// The measured quantity: `wall`, `cpu`, `peak`, ...

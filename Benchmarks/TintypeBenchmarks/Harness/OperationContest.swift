@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An operation on a decoded image, compared with the peers in the Python worker.
 extension Contest {
     /// A peer, and the worker's job for it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The options on the command line.
 struct Options: Sendable {
     /// An invalid command line.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How long and how often to measure.
 struct Plan: Sendable {
     /// Samples of each side.

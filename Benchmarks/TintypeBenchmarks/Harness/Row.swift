@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One line of the table, which compares our figure with one peer's.
 struct Row: Sendable {
     /// The result of the comparison.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// One run over the chosen benchmarks: its rows as they arrive, and then a conclusion.

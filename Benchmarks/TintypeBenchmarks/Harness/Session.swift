@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The shared parts of one run's benchmarks: plan, folders, origin, Python peers.

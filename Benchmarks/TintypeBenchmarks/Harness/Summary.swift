@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Samples of one figure, summed up: the median to quote, the rest to judge it by.
 struct Summary: Sendable, Encodable {
     /// How many samples there were.

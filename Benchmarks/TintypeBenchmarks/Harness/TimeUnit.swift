@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The units in which times are printed.
 enum TimeUnit: String, Sendable {
     case nanoseconds = "ns"

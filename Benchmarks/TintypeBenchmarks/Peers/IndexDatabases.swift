@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The possible databases for the index of the disk tier, and the tier's own catalogue.

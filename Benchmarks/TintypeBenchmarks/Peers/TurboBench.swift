@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// libjpeg-turbo's own benchmark: decodes one JPEG again and again in one process.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The best possible policy for entries of one size, which evicts the entry whose next request is the last.
 ///
 /// It knows the future, and may reject an entry.

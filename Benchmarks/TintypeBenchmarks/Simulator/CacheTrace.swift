@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Requests to a cache, recorded somewhere: keys in their order, each with a weight.
@@ -35,7 +37,7 @@ struct CacheTrace: Sendable {
     private static func unpack(_ path: String) throws -> Data {
         let process = try ChildProcess(["/usr/bin/xz", "-dc", path])
         let data = process.output?.readDataToEndOfFile() ?? Data()
-        guard process.wait().status == 0 else { throw Unavailable("xz can't unpack \(path)") }
+        guard process.wait().status == 0 else { throw Unavailable("xz cannot unpack \(path)") }
         return data
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCaching
 
 /// One queue, and a hand that skips entries used since its last round.

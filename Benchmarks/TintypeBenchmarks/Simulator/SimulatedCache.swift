@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCaching
 
 /// A cache of integers that tracks only its keys.

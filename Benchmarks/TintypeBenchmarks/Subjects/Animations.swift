@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Decodes every frame of a GIF as displayed, from bytes in memory to pixels in memory, on one thread.

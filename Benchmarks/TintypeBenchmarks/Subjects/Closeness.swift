@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Measures how close each side's thumbnail is to the best possible one of the original.

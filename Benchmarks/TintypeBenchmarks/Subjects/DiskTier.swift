@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The disk tier by itself: hits, misses and stores of bodies of 50 kB.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Loads one large image with the help of idle lanes, and without help because all other lanes are busy.

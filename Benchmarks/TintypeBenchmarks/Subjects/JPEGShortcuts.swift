@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCoding
 
 /// JPEGs to a part of their size, on one thread: with the ways around libjpeg's own code, and without.

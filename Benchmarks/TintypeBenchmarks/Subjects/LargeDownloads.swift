@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// One body of 200 MiB over loopback: how fast, and how many copies of it are held.

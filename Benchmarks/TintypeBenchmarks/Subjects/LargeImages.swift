@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Measures peak memory for one image of about 100 megapixels, loaded as a thumbnail of 400 pixels or scaled down to

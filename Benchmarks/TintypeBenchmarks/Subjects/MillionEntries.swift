@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Measures how soon a cache folder of a million entries is open, and the cost of the databases that could have been

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Measures the cost of previews: a progressive JPEG that arrives in pieces, compared with a decode of the whole file,
 /// and loads with and without previews.
 enum Previews {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// 12 megapixels of RGBA in memory to a smaller size in memory, on one thread.
 enum Resizing {
     /// One size, and how samples are weighed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Requests ten sizes of one photograph of 12 megapixels at once, from one address and from ten separate ones.

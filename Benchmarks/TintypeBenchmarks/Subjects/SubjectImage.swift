@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An image of the corpus for benchmarks.
 struct SubjectImage: Sendable {
     /// The file's path in the corpus.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// Converts a 12-megapixel JPEG in memory to an encoded image of 400 or 200 pixels, on one thread.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CBROTLI_SHIM_H
 #define CBROTLI_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CCRYPTO_SHIM_H
 #define CCRYPTO_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CISAL_SHIM_H
 #define CISAL_SHIM_H
 

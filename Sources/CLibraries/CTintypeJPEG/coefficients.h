@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CJPEG_COEFFICIENTS_H
 #define CJPEG_COEFFICIENTS_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CJPEG_ENTROPY_H
 #define CJPEG_ENTROPY_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CLCMS2_SHIM_H
 #define CLCMS2_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CLIBJPEG_SHIM_H
 #define CLIBJPEG_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CTURBOJPEG_SHIM_H
 #define CTURBOJPEG_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CWEBP_SHIM_H
 #define CWEBP_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CXXHASH_SHIM_H
 #define CXXHASH_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CZSTD_SHIM_H
 #define CZSTD_SHIM_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// The load of a request, of its alternatives if that fails, and at last its fallback.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
@@ -201,7 +203,7 @@ struct ByteStore: Sendable {
         }
         let selectors = Selectors(names: fields)
         let list = selectors.data
-        // An older list must not be found if this one can't be stored.
+        // An older list must not be found if this one cannot be stored.
         let metadata = EntryMetadata(bodyDigest: BodyDigest.value(of: list))
         try await self.store(list, metadata, for: RequestKeys.selectors(of: resource), waits: true)
         // Another process may have stored the same names with a mark of its own.

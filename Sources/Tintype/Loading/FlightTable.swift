@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeDownloading
 
 /// The flights of a loader, their waiters, and the demand of each flight.

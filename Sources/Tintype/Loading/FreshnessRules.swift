@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
@@ -54,6 +56,8 @@ public struct FreshnessBounds: Sendable, Hashable {
 struct FreshnessRules: Sendable {
     /// The policy for requests without a policy of their own.
     let defaultPolicy: CachePolicy
+    /// The tiers that store the variants of requests that do not name any.
+    private let variantTiers: CacheTiers
     /// Whether the rules for shared caches apply.
     let isShared: Bool
     /// Returns whether a body may be stored at all; `nil` permits bodies that begin like an image.
@@ -70,6 +74,7 @@ struct FreshnessRules: Sendable {
 
     init(_ configuration: LoaderActor.Configuration) {
         self.defaultPolicy = configuration.cachePolicy
+        self.variantTiers = configuration.variantTiers
         self.isShared = configuration.isSharedCache
         self.mayBeStored = configuration.isStorable
         self.coders = configuration.coders
@@ -94,7 +99,7 @@ struct FreshnessRules: Sendable {
 
     /// Returns how a load of `request` uses the caches.
     func plan(for request: ImageRequest) -> CachingPlan {
-        request.cachingPlan(loaderPolicy: self.defaultPolicy)
+        request.cachingPlan(loaderPolicy: self.defaultPolicy, variantTiers: self.variantTiers)
     }
 
     /// Returns the demand of a load of `request`.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
@@ -346,7 +348,7 @@ struct ImageLoad: Sendable {
         guard self.plan.policy == .reload else { return }
         // The key of a full-size image is the key of the bytes on disk.
         let tiers = self.request.isVariant ? tiers : tiers.subtracting(.disk)
-        // An image that can't be removed is as old as it was.
+        // An image that cannot be removed is as old as it was.
         if !tiers.isEmpty { _ = try? await self.cache.remove(self.request.key, from: tiers) }
     }
 
@@ -376,6 +378,10 @@ struct ImageLoad: Sendable {
         if tiers.contains(.memory) {
             var metadata = self.request.noting(response.metadata, at: self.rules.now())
             metadata.response = metadata.response?.reduced
+            if let lifetime = self.request.caching.memoryLifetime {
+                let end = self.rules.now().addingTimeInterval(lifetime / .seconds(1))
+                metadata.expiry = metadata.expiry.map { min($0, end) } ?? end
+            }
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
             // A newer body may come meanwhile, and its callers must not find this image.
             self.cache.memory.insert(response.image, metadata: metadata, for: self.request.key) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
@@ -17,9 +19,9 @@ final class LoadServices: Sendable {
     let variants: VariantPipeline
     let hooks: LoadHooks
     let activities: ActivityCenter
-    /// The sources whose bytes can't be loaded.
+    /// The sources whose bytes cannot be loaded.
     let failures: FailureMemory
-    /// The images that can't be made of their bytes, although these may be loaded.
+    /// The images that cannot be made of their bytes, although these may be loaded.
     let undecodable: FailureMemory
 
     init(

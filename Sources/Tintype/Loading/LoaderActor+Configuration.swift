@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeCoding
@@ -38,6 +40,11 @@ extension LoaderActor {
         /// A hit in one of them fills the nearer tiers, and a store reaches all of them. Create a ``cache`` of your own to
         /// change that, or the time that a call to a tier may take (one second).
         public var tiers: [any ByteTier]
+        /// The tiers that store variants, such as thumbnails, for requests that do not name any; by default the memory.
+        ///
+        /// With the disk, a thumbnail survives a restart, and other machines find it in shared tiers. The loader encodes it
+        /// for that.
+        public var variantTiers: CacheTiers
         /// Encodes variants for the disk if a request stores them there.
         ///
         /// `nil`, the default, writes PNG for images with transparency and JPEG of quality 90 for others. If it throws, the
@@ -159,6 +166,7 @@ extension LoaderActor {
         public init() {
             self.cache = nil
             self.tiers = []
+            self.variantTiers = .memory
             self.variantEncoder = nil
             self.originalSerializer = nil
             self.keyFilter = nil

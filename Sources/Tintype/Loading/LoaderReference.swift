@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCaching
 
 /// The way of a load to its loader, without keeping the loader alive: flights without callers end with it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeCaching
 
 /// The rule for when a load asks the origin although the cache has a response.
@@ -40,11 +42,13 @@ public enum CachePolicy: Sendable, Hashable {
 /// ``CachePolicy`` decides when the load asks the origin all the same.
 public struct CacheUse: Sendable, Hashable {
     /// The tiers that may answer.
-    public var query: CacheTiers
+    public var query: CacheTiers { didSet { self.followsLoader = false } }
     /// The tiers that store the result.
     ///
     /// A ``CachePolicy/reload`` removes older entries from the other tiers.
-    public var store: CacheTiers
+    public var store: CacheTiers { didSet { self.followsLoader = false } }
+    /// Whether the loader's configuration decides about the tiers that store the result.
+    private(set) var followsLoader = false
 
     /// Creates a choice, by default of both tiers to query and to fill.
     ///
@@ -56,6 +60,12 @@ public struct CacheUse: Sendable, Hashable {
         self.store = store
     }
 
+    /// Queries all tiers, and fills the loader's ``LoaderActor/Configuration/variantTiers``; the default for variants.
+    public static let ofLoader = {
+        var use = CacheUse(query: .all, store: .memory)
+        use.followsLoader = true
+        return use
+    }()
     /// Queries and fills both tiers.
     public static let all = CacheUse()
     /// Queries and fills the memory.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeCaching
 
 /// The use of the caches by one load: the result of its request, its options, its URL and its loader.
@@ -25,7 +27,13 @@ struct CachingPlan: Sendable, Hashable {
     /// Decides which setting applies.
     ///
     /// No other place does.
-    init(_ caching: ImageRequest.Caching, _ options: LoadOptions, _ subject: Subject, loaderPolicy: CachePolicy) {
+    init(
+        _ caching: ImageRequest.Caching,
+        _ options: LoadOptions,
+        _ subject: Subject,
+        loaderPolicy: CachePolicy,
+        variantTiers: CacheTiers
+    ) {
         let policy = caching.policy ?? loaderPolicy
         let (isLocal, isInline) = (subject.contains(.local), subject.contains(.inline))
         // A reload, or a load of the cache alone, names no rules: it shares the entries of the loader's other loads.
@@ -35,7 +43,11 @@ struct CachingPlan: Sendable, Hashable {
         self.policy = isInline && policy.revalidates ? .neverRevalidate : policy
 
         var bytes = caching.originals.subtracting(isLocal ? .all : .memory)
-        var image = subject.contains(.variant) ? caching.variants : caching.originals.subtracting(.disk)
+        var image = caching.originals.subtracting(.disk)
+        if subject.contains(.variant) {
+            image = caching.variants
+            if image.followsLoader { image.store = variantTiers }
+        }
         // Encoding a variant may drop its profile.
         if options.contains(.keepColorProfile) { image = image.subtracting(.disk) }
         if policy == .reload {

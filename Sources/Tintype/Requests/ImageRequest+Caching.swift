@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ImageRequest {
     /// The use of the cache by a load.
     ///
@@ -11,8 +13,9 @@ extension ImageRequest {
         public var originals: CacheUse
         /// The tiers for variants: images made of the original, such as a thumbnail.
         ///
-        /// By default a load queries both tiers, and stores the variant in memory. To store it on disk, the loader
-        /// encodes it: as PNG if it has transparency, otherwise as JPEG of quality 90. ``variantEncoder`` and
+        /// By default a load queries all tiers, and stores the variant in the loader's
+        /// ``LoaderActor/Configuration/variantTiers``. To store it on disk, the loader encodes it: as PNG if it has
+        /// transparency, otherwise as JPEG of quality 90. ``variantEncoder`` and
         /// ``LoaderActor/Configuration/variantEncoder`` change that.
         public var variants: CacheUse
         /// When the loader asks the origin whether a cached response is current, or `nil` for the loader's policy.
@@ -22,6 +25,8 @@ extension ImageRequest {
         /// It begins when the bytes arrive or the image is made. Entries that are in the cache already keep their
         /// lifetimes.
         public var lifetime: Duration?
+        /// The lifetime of the image in memory, if it ends before ``lifetime``; `nil` for no limit of its own.
+        public var memoryLifetime: Duration?
         /// The values to store with the cache entries of this load, as `EntryMetadata.extra`.
         public var extra: [String: String]
         /// Changes the bytes of the original before they are stored on disk, or `nil` for the loader's serializer.
@@ -38,9 +43,10 @@ extension ImageRequest {
         /// ```
         public init(
             originals: CacheUse = .all,
-            variants: CacheUse = CacheUse(query: .all, store: .memory),
+            variants: CacheUse = .ofLoader,
             policy: CachePolicy? = nil,
             lifetime: Duration? = nil,
+            memoryLifetime: Duration? = nil,
             extra: [String: String] = [:],
             originalSerializer: Named<OriginalSerializer>? = nil,
             variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>? = nil
@@ -49,6 +55,7 @@ extension ImageRequest {
             self.variants = variants
             self.policy = policy
             self.lifetime = lifetime
+            self.memoryLifetime = memoryLifetime
             self.extra = extra
             self.originalSerializer = originalSerializer
             self.variantEncoder = variantEncoder

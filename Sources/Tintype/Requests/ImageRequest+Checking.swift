@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeCoding
 import TintypeTransforms
@@ -18,7 +20,7 @@ extension ImageRequest.Source {
             let name = text.prefix { $0 != ":" }.prefix(40)
             throw LoadError(
                 code: .unsupportedScheme,
-                message: "URLs with the scheme \(name) can't be loaded; use http, https, file or data."
+                message: "URLs with the scheme \(name) cannot be loaded; use http, https, file or data."
             )
         }
         try require(self.cacheKey != "", "cache key is empty")
@@ -55,7 +57,9 @@ extension ImageRequest.Rendering {
 extension ImageRequest.Caching {
     /// Throws `LoadError` if the lifetime makes no sense.
     func check() throws(LoadError) {
-        if let lifetime { try require(lifetime > .zero, "lifetime is \(lifetime)") }
+        for lifetime in [self.lifetime, self.memoryLifetime] {
+            if let lifetime { try require(lifetime > .zero, "lifetime is \(lifetime)") }
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 import TintypeCaching
 import TintypeDownloading
@@ -80,8 +82,12 @@ extension ImageRequest {
         }
 
         /// Returns how a loader of this policy uses the caches.
-        func cachingPlan(_ subject: CachingPlan.Subject, loaderPolicy: CachePolicy) -> CachingPlan {
-            CachingPlan(self.caching, self.options, subject, loaderPolicy: loaderPolicy)
+        func cachingPlan(
+            _ subject: CachingPlan.Subject,
+            loaderPolicy: CachePolicy,
+            variantTiers: CacheTiers
+        ) -> CachingPlan {
+            CachingPlan(self.caching, self.options, subject, loaderPolicy: loaderPolicy, variantTiers: variantTiers)
         }
 
         /// Throws if the request makes no sense; see ``ImageRequest/check(fetchesAnyScheme:)``.
@@ -155,7 +161,10 @@ extension ImageRequest {
                 let isSimple = isSoundForFetchers && !storage.options.contains(.preloadAllFrames)
                 self.uncheckedMemory =
                     isSimple
-                    ? CachingPlan.UncheckedMemory { storage.cachingPlan(keys.subject, loaderPolicy: $0) } : []
+                    ? CachingPlan.UncheckedMemory { policy in
+                        // The tiers that store variants do not matter here.
+                        storage.cachingPlan(keys.subject, loaderPolicy: policy, variantTiers: .none)
+                    } : []
             }
         }
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeDownloading
@@ -208,8 +210,12 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     // MARK: Caching
 
     /// Returns how a loader of this policy uses the caches for the request.
-    func cachingPlan(loaderPolicy: CachePolicy) -> CachingPlan {
-        self.storage.cachingPlan(self.storage.derived { $0.keys.subject }, loaderPolicy: loaderPolicy)
+    func cachingPlan(loaderPolicy: CachePolicy, variantTiers: CacheTiers = .memory) -> CachingPlan {
+        self.storage.cachingPlan(
+            self.storage.derived { $0.keys.subject },
+            loaderPolicy: loaderPolicy,
+            variantTiers: variantTiers
+        )
     }
 
     /// The loaders whose memory answers the request unchecked.

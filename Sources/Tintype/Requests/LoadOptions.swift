@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The options of a load: what it tolerates, returns and waits for.
 ///
 /// ``CachePolicy`` decides when a load asks the origin, and ``CacheUse`` decides which tiers it uses.

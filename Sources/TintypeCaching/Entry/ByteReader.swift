@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Reads little-endian values from untrusted bytes, and never past their end.
 ///
 /// The bytes must outlive the reader, so create and use it inside one `withUnsafeBytes`.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCrypto
 
 /// The name of an entry in the folder and the catalogue.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A hash table from keys to slots, with open addressing.
 ///
 /// It uses the hashes that the keys contain. `Dictionary` would hash them again, which takes half of the time of a

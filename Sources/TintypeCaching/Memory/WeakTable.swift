@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// The evicted entries whose images may still be in use elsewhere.

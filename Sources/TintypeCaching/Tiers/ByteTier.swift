@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 
 /// A tier of a cache: encoded bytes with their metadata, by key.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The statistics of a cache.
 public struct CacheStatistics: Sendable {
     /// The statistics of the memory tier.

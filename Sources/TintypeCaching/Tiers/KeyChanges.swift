@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// Counts the changes to keys, so that a read can tell whether one has happened since it began.

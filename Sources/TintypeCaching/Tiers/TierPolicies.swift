@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The byte tiers of a cache that take part in each kind of operation.
 public struct TierPolicies: Sendable, Hashable {
     /// The choice of the tiers that take part in an operation.

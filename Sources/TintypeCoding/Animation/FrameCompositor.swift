@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeImage
 
 /// Draws the frames of an animation on their canvas, for all formats alike.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeGIF
 
 /// Decodes the variable-length LZW codes of one GIF frame into colour indices.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeImage
 
@@ -40,7 +42,7 @@ struct GIFEncoder: ~Copyable {
         }
         throw CodingError.notEncoded(
             .gif,
-            "The image can't be written as GIF in \(maximumByteCount) bytes; make it smaller."
+            "The image cannot be written as GIF in \(maximumByteCount) bytes; make it smaller."
         )
     }
 

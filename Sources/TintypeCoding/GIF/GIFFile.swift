@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeImage
 
@@ -47,7 +49,7 @@ struct GIFFile: CanvasFrameReader {
         guard !stream.beginsWithText else {
             throw CodingError(
                 code: .unsupportedFeature,
-                message: "The gif data draws text into its first image, which can't be decoded; convert it first.",
+                message: "The gif data draws text into its first image, which cannot be decoded; convert it first.",
                 format: .gif
             )
         }

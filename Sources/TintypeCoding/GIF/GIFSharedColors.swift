@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// The colours that the frames of a GIF share.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeJPEG
 import FoundationEssentials
 import Glibc
@@ -167,7 +169,7 @@ final class JPEGCompressor {
         case .memory: throw CodingError.outOfMemory(.jpeg)
         default:
             let reason = String(cString: cjpeg_encoder_message(self.handle))
-            throw CodingError.notEncoded(.jpeg, "The image can't be written as JPEG: \(reason).")
+            throw CodingError.notEncoded(.jpeg, "The image cannot be written as JPEG: \(reason).")
         }
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeJPEG
 import FoundationEssentials
 import TintypeImage
@@ -175,7 +177,7 @@ final class JPEGDecompressor {
         let start = self.rowCount
         let end = min(start + count, plane.height)
         guard start < end else { return 0 }
-        precondition((end - start - 1) * plane.bytesPerRow + plane.usedBytesPerRow <= rows.count, "The rows don't fit.")
+        precondition((end - start - 1) * plane.bytesPerRow + plane.usedBytesPerRow <= rows.count, "The rows do not fit")
         let rowsAtOnce = min(Self.rowsAtOnce, DecodeWork.rowsAtOnce(ofWidth: plane.width * self.unitsPerPixel))
         while self.rowCount < end {
             let wanted = min(rowsAtOnce, end - self.rowCount)

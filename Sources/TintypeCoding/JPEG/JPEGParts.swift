@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 
 /// The parts of a JPEG: the essential ones that a decoder needs, and the other segments.

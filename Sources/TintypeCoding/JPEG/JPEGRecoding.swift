@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeJPEG
 import CTintypeTurboJPEG
 import FoundationEssentials
@@ -161,7 +163,7 @@ private final class JPEGTransformer {
         case .unsupported:
             return CodingError(
                 code: .notLossless,
-                message: "The JPEG can't be changed without loss (\(reason)); decode it and encode it anew.",
+                message: "The JPEG cannot be changed without loss (\(reason)); decode it and encode it anew.",
                 format: .jpeg
             )
         case .scans: return .corrupt(.jpeg, "it has more than \(JPEGDecompressor.maximumScanCount) scans")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import FoundationEssentials
 import TintypeImage
 
@@ -222,7 +224,7 @@ struct JPEGGeometry {
         let remedy =
             isTooSmall
             ? "decode it and encode it anew" : "do without a perfect turn, which then trims what is cut of a block"
-        throw Self.notLossless("It can't be turned like that without loss (\(reason)); \(remedy).")
+        throw Self.notLossless("It cannot be turned like that without loss (\(reason)); \(remedy).")
     }
 
     /// Returns the crop, extended up and to the left to the next unit.
@@ -244,7 +246,7 @@ struct JPEGGeometry {
         }
         let (columns, rows) = (crop.x % unit.width, crop.y % unit.height)
         guard columns == 0 && rows == 0 || !isPerfect else {
-            let what = "It can't be cropped from \(crop.x),\(crop.y) on without loss"
+            let what = "It cannot be cropped from \(crop.x),\(crop.y) on without loss"
             throw Self.notLossless("\(what); begin at multiples of \(unit.width),\(unit.height), or let the crop grow.")
         }
         return PixelRectangle(

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// The layout of a PNG's samples in its scanlines, from its `IHDR` chunk.

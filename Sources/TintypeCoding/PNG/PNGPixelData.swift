@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// The compressed pixels of an image or frame: the joined contents of the chunks that hold them.

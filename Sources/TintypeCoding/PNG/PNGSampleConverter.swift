@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeImage
 
 /// Converts the packed samples of a scanline to pixels with 8 bits a sample.

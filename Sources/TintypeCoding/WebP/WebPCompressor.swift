@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if WebP
 import CTintypeWebP
 import FoundationEssentials
@@ -68,7 +70,7 @@ extension EncodeOptions.Compression {
 extension CodingError {
     /// Returns the error for an image that could not be written.
     static func webpEncoding(_ reason: String) -> CodingError {
-        .notEncoded(.webp, "The image can't be written as WebP: \(reason).")
+        .notEncoded(.webp, "The image cannot be written as WebP: \(reason).")
     }
 }
 
@@ -282,11 +284,11 @@ enum WebPMetadata {
         defer { WebPMuxDelete(mux) }
         for (name, block) in blocks {
             let isSet = Self.withWebPData(block) { WebPMuxSetChunk(mux, name, $0, 1) == WEBP_MUX_OK }
-            guard isSet else { throw .webpEncoding("its \(name) block can't be stored") }
+            guard isSet else { throw .webpEncoding("its \(name) block cannot be stored") }
         }
         var assembled = WebPData()
         guard WebPMuxAssemble(mux, &assembled) == WEBP_MUX_OK, let bytes = assembled.bytes else {
-            throw .webpEncoding("its blocks of metadata can't be stored")
+            throw .webpEncoding("its blocks of metadata cannot be stored")
         }
         return Data(webp: bytes, count: assembled.size)
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if WebP
 import CTintypeWebP
 import TintypeImage

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Tintype
 
 /// The changes that `--rotate`, `--flip` and `--crop` ask for, with or without decoding.

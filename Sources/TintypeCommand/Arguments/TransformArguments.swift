@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Tintype
 
@@ -168,7 +170,7 @@ struct TransformArguments {
         var size = text[...]
         guard size.last != "<" else {
             throw UsageError(
-                "--resize can't be told to enlarge only, as \(text) does; use --enlarge, which also shrinks"
+                "--resize cannot be told to enlarge only, as \(text) does; use --enlarge, which also shrinks"
             )
         }
         if let mark = size.last, "^!>".contains(mark) {
@@ -307,7 +309,7 @@ struct TransformArguments {
         do {
             return try ImageDecoder(bytes, registry: CoderRegistry(), limits: limits).decode()
         } catch {
-            throw UsageError("\(path.text) can't be drawn: \(ErrorText(error).line)")
+            throw UsageError("\(path.text) cannot be drawn: \(ErrorText(error).line)")
         }
     }
 
@@ -318,7 +320,7 @@ struct TransformArguments {
             let file = try InputFile(path)
             while content.count <= most, case let piece = try file.read(), !piece.isEmpty { content += piece }
         } catch {
-            throw UsageError("\(path.text) can't be \(purpose): \(error)")
+            throw UsageError("\(path.text) cannot be \(purpose): \(error)")
         }
         guard content.count <= most else {
             throw UsageError("\(path.text) has more than \(most) bytes; name another file")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Writes images as half blocks: each cell shows two pixels, one above the other, as its two colours.
 enum BlockEncoder {
     /// The colours that a terminal has.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Tintype
 
 /// Columns and rows of a terminal's cells.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Tintype
 
 /// Writes images as Sixel: bands of six rows, in which each colour of a palette is drawn by itself.

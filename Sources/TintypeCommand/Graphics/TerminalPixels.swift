@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Tintype
 
 /// The pixels of an upright image, as they are written to terminals.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Synchronization
 import Tintype
@@ -110,10 +112,10 @@ struct LoadCommandOptions: Sendable {
         let lossy = TransformArguments.flags.union(TransformArguments.values).union(["--quality", "--still"])
             .subtracting(["--rotate", "--flip", "--crop", "--gray"])
         if let given = arguments.order.first(where: { lossy.contains($0.option) }) {
-            throw UsageError("\(given.option) can't be done without loss; leave out --lossless")
+            throw UsageError("\(given.option) cannot be done without loss; leave out --lossless")
         }
         if let format = arguments.value("--format"), format != "jpeg" {
-            throw UsageError("an image can't become \(format) without loss of its coefficients; leave out --lossless")
+            throw UsageError("an image cannot become \(format) without loss of its coefficients; leave out --lossless")
         }
         if arguments.has("--strip"), arguments.has("--keep-metadata") {
             throw UsageError("--strip and --keep-metadata contradict each other")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Tintype
 
@@ -120,7 +122,7 @@ struct PrefetchCommand: Subcommand {
         )
     }
 
-    /// Why a line can't be prefetched.
+    /// Why a line cannot be prefetched.
     private static func refusal(of line: Input) -> LoadError {
         guard line.isURL else {
             return LoadError(

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import TintypeConcurrency
 
@@ -6,7 +8,7 @@ import TintypeConcurrency
 /// The signal is blocked in every thread and taken by the main one, which waits for it, so that the
 /// answer is ordinary code and not a signal handler.
 ///
-/// An asynchronous `main` can't have this: its thread ends in `dispatch_main`, which unblocks all signals there, and
+/// An asynchronous `main` cannot have this: its thread ends in `dispatch_main`, which unblocks all signals there, and
 /// the process dies of the first.
 final class Interrupt: Sendable {
     /// The seconds that the work may take to end; less than the ten that container runtimes grant a process.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import TintypeConcurrency
 
@@ -50,7 +52,7 @@ final class Output: Sendable {
 
     /// Writes a line, or several, that the caller of the command counts on, without characters that act on a terminal.
     ///
-    /// - Throws: When it can't be written: a result that can't be read is no success.
+    /// - Throws: When it cannot be written: a result that cannot be read is no success.
     func line(_ text: String) throws(OutputError) {
         try Self.check(self.write(text.harmless + "\n"))
     }
@@ -59,7 +61,7 @@ final class Output: Sendable {
     static func check(_ code: CInt) throws(OutputError) {
         guard code != 0 else { return }
         throw OutputError(
-            message: "Standard output can't be written (\(String(cString: strerror(code)))).",
+            message: "Standard output cannot be written (\(String(cString: strerror(code)))).",
             isReaderGone: code == EPIPE
         )
     }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where images go on a terminal: one in the first line, or several in a grid.
 struct ScreenLayout: Sendable, Hashable {
     /// Room for one image.

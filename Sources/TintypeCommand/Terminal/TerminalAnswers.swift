@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The answers of a terminal about its abilities, separated from keys.
 ///
 /// The input is not trusted: answers are short, and longer or unknown ones are skipped.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension String {
     /// The text with blanks behind it, up to `width` columns.
     func padded(to width: Int) -> String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeHTTP
 
 /// A coding that a body may have (RFC 9110, 8.4.1).

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Undoes the content codings of a body while it arrives, and knows whether each came to its end.
 ///
 /// libcurl undoes codings as well, but takes a coded body that breaks off for a whole one.
 ///
 /// Not sendable: only the loop's thread touches it.
 final class ContentDecoder {
-    /// Why the body can't be decoded.
+    /// Why the body cannot be decoded.
     enum Failure: Error {
         case corrupt
         /// One of the codings has more bytes than a body may have.

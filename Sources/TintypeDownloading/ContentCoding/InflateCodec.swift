@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeZlib
 
 /// Undoes `gzip` (RFC 1952) and `deflate` (RFC 1950, or 1951 alone, as some servers send it).

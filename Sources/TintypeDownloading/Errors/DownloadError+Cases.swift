@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 import FoundationEssentials
 import TintypeHTTP
@@ -37,7 +39,7 @@ extension DownloadError {
     static func invalidHeader(_ name: String) -> DownloadError {
         DownloadError(
             code: .invalidHeader,
-            message: "The request header \(shortened(String(name.prefix { !$0.isNewline }))) can't be sent; "
+            message: "The request header \(shortened(String(name.prefix { !$0.isNewline }))) cannot be sent; "
                 + "its name must be a token and its value one line."
         )
     }
@@ -45,7 +47,7 @@ extension DownloadError {
     static func connectionHeader(_ name: String) -> DownloadError {
         DownloadError(
             code: .invalidHeader,
-            message: "The request header \(name) can't be sent: it is about the connection, which the downloader "
+            message: "The request header \(name) cannot be sent: it is about the connection, which the downloader "
                 + "keeps for other requests. Leave it out."
         )
     }
@@ -54,7 +56,7 @@ extension DownloadError {
     static func notSendable(_ what: String) -> DownloadError {
         DownloadError(
             code: .invalidHeader,
-            message: "The \(what) can't be sent: a character in it would break the request. "
+            message: "The \(what) cannot be sent: a character in it would break the request. "
                 + "Leave out control characters, and colons in the name of a user."
         )
     }
@@ -195,7 +197,7 @@ extension DownloadError {
     static func fileUnreadable(_ path: String, reason: String, at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .fileUnreadable,
-            message: "The file \(shortened(path)) can't be read: \(reason). Check the path and its permissions.",
+            message: "The file \(shortened(path)) cannot be read: \(reason). Check the path and its permissions.",
             url: url(address)
         )
     }
@@ -312,7 +314,7 @@ extension DownloadError {
     static func notStreamed(at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .unsupportedScheme,
-            message: "\(shown(address)) can't be streamed; ask for its response instead.",
+            message: "\(shown(address)) cannot be streamed; ask for its response instead.",
             url: url(address)
         )
     }
@@ -329,7 +331,7 @@ extension DownloadError {
     static func decryptionFailed(_ reason: any Error, url: URL) -> DownloadError {
         DownloadError(
             code: .decryptionFailed,
-            message: "The body can't be decrypted: \(reason). Check the key, and that the server sent the right file.",
+            message: "The body cannot be decrypted: \(reason). Check the key, and that the server sent the right file.",
             url: withoutCredentials(url),
             underlyingError: reason
         )

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 import TintypeHTTP
 
@@ -80,7 +82,7 @@ extension DownloadError {
         let resource = shown(address)
         switch code {
         case CURLE_URL_MALFORMAT:
-            return (.invalidURL, "The URL \(resource) can't be requested: \(message). Correct the URL.")
+            return (.invalidURL, "The URL \(resource) cannot be requested: \(message). Correct the URL.")
         case CURLE_COULDNT_RESOLVE_PROXY:
             return (.hostNotFound, "The proxy has no address: \(message). Check its URL and the name servers.")
         case CURLE_PROXY:
@@ -118,7 +120,7 @@ extension DownloadError {
             let advice =
                 isPlain
                 ? "Does the port speak TLS? If it does not, use http." : "Check its certificate and the clock."
-            return (.tlsFailed, "\(host) can't be reached safely: \(message). \(advice)")
+            return (.tlsFailed, "\(host) cannot be reached safely: \(message). \(advice)")
         case CURLE_OUT_OF_MEMORY:
             return (.outOfMemory, Self.outOfMemory(at: address).message)
         default:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 @_exported public import TintypeErrors
 public import TintypeHTTP
@@ -47,7 +49,7 @@ public struct DownloadError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The URL can't be requested.
+    /// The URL cannot be requested.
     public static let invalidURL = TintypeErrorCode("invalidURL", .request)
     /// A header field of the request, or what becomes one, has a character that would break the request.
     public static let invalidHeader = TintypeErrorCode("invalidHeader", .request)
@@ -59,7 +61,7 @@ extension TintypeErrorCode {
     public static let cannotConnect = TintypeErrorCode("cannotConnect", .origin)
     /// The proxy refused to connect to the host, or wants other credentials; another try would end like this one.
     public static let proxyRefused = TintypeErrorCode("proxyRefused", .origin)
-    /// The TLS handshake failed or the certificate can't be verified.
+    /// The TLS handshake failed or the certificate cannot be verified.
     public static let tlsFailed = TintypeErrorCode("tlsFailed", .origin)
     /// Connecting, the first byte, a pause or the whole transfer took too long: see the timeouts of
     /// ``DownloadActor/Configuration``.
@@ -92,7 +94,7 @@ extension TintypeErrorCode {
     public static let decryptionFailed = TintypeErrorCode("decryptionFailed", .origin)
     /// There is no such file.
     public static let fileNotFound = TintypeErrorCode("fileNotFound", .origin, httpStatus: 404)
-    /// The file can't be read, or is no ordinary file.
+    /// The file cannot be read, or is no ordinary file.
     public static let fileUnreadable = TintypeErrorCode("fileUnreadable", .origin)
     /// The policy does not allow the URL's scheme.
     public static let schemeNotAllowed = TintypeErrorCode("schemeNotAllowed", .refused)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCrypto
 
 /// The frames of one HTTP/2 connection, which are read here before libcurl gets them.

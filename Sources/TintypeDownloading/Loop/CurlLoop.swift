@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeShims
 import Glibc
 import TintypeConcurrency
@@ -129,7 +131,7 @@ extension CurlLoop: JobThread {
     }
 }
 
-/// Why the loop of a downloader can't be started now.
+/// Why the loop of a downloader cannot be started now.
 enum LoopStartError: Error {
     /// The process or the system has no file descriptor left.
     case tooManyOpenFiles

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Follows the frames that an HTTP/2 server sends, and records how each stream ends.
 ///
 /// libcurl 7.88 reports success for a stream that its server reset without an error, and for every stream of a session

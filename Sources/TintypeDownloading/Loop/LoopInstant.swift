@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A moment of the loop's clock, which also counts while the system sleeps, as `ContinuousClock` does.

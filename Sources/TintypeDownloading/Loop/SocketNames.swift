@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Finds the socket of a connection by the ports that libcurl tells before it sends a request.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeShims
 import Glibc
 
@@ -265,7 +267,7 @@ final class SocketPoll {
         self.applyChanges()
         let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
         let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
-        precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
+        precondition(count >= 0, "the download loop cannot wait: \(String(cString: strerror(errno)))")
         guard count > 0 else { return }
         if count > 1 {
             // A slice of the array would be a copy.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A range of IP addresses that have their first bits in common, such as `10.0.0.0/8`.
 public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     /// The lowest address in it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// IP addresses that are allowed or denied for one reason, with a name for messages.
 public struct AddressSet: Sendable, Hashable {
     /// The kind of the addresses in the set, such as `loopback`; messages say "a loopback address".

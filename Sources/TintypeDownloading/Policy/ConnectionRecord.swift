@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 import CTintypeShims
 import Glibc
@@ -35,7 +37,7 @@ struct ConnectionRecord {
         // libcurl keeps more bytes there than the type of the field has: read them in place.
         guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return false }
         let socketAddress = UnsafeRawPointer(address).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
-        // A family that is not known can't be judged.
+        // A family that is not known cannot be judged.
         guard let ip = IPAddress(socketAddress, length: Int(address.pointee.addrlen)) else { return false }
         guard let denial = policy.denial(of: ip, under: policy.permission(for: target)) else {
             self.hasAllowedAddress = true

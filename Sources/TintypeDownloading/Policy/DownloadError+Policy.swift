@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The errors of a policy: they name the rule, and the change that would allow the request.
 
 extension DownloadError {

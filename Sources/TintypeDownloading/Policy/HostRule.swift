@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A host, or a domain with all that is in it.
 ///
 /// Names are compared without regard to case and to a dot at their end. Names with other letters than

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An IPv6 address can lead to an IPv4 one: by the kernel, a translator or a tunnel. A rule about
 // 127.0.0.0/8 that does not know this is got round by writing the address differently.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The rules for the hosts and addresses that a downloader may reach.
 ///
 /// Clients of a server that loads their URLs must not reach its own services through it. The downloader checks schemes,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeHTTP
 
 // The checks of texts before they become lines of a request's head.

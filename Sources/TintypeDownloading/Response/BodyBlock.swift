@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeShims
 import FoundationEssentials
 import Glibc
@@ -27,7 +29,7 @@ struct BodyBlock {
 
     /// Returns the same bytes in a block of at least `capacity`; `nil` without memory, and the old block stays.
     static func grown(_ old: BodyBlock?, count: Int, to capacity: Int) -> BodyBlock? {
-        // A body must leave memory for all that can't be refused.
+        // A body must leave memory for all that cannot be refused.
         if capacity > Self.smallSize, cshims_has_room(capacity) == 0 { return nil }
         if capacity > self.hugePage { return self.mapped(old, count: count, capacity) }
         guard BlockPool.sizes.contains(capacity) || old?.origin == .pool else {

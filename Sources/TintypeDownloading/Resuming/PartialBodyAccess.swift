@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Finds, stores and removes the first bytes of bodies whose transfers broke off.
 struct PartialBodyAccess {
     /// The store, or `nil` if the downloader keeps no partial bodies.

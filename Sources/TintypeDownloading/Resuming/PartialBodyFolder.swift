@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 
@@ -38,7 +40,7 @@ struct PartialBodyFolder {
 
     /// Writes a file in one step, makes room for it, and returns the names of all files.
     ///
-    /// A folder that can't be written keeps nothing; the next transfer then starts from the beginning.
+    /// A folder that cannot be written keeps nothing; the next transfer then starts from the beginning.
     func write(_ content: Data, to name: String) -> Set<String> {
         let partName = ".\(name).\(getpid())"
         guard content.count <= self.maximumBytes, self.isFree(name), self.isFree(partName) else { return self.clean() }

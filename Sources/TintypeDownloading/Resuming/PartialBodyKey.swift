@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCrypto
 import FoundationEssentials
 import TintypeHTTP
 
 /// Which request the first bytes of a body belong to: a digest of all that selects a representation.
 ///
-/// Credentials count, but can't be read back from it.
+/// Credentials count, but cannot be read back from it.
 struct PartialBodyKey: Sendable, Hashable {
     static let byteCount = 32
 

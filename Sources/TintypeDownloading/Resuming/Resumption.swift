@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeHTTP
 
 /// The part of a body that an earlier try or transfer has received, and the request for the rest.
@@ -116,7 +118,7 @@ struct Resumption {
 // In an extension, so that the memberwise initializer stays.
 
 extension Resumption {
-    /// The resumption of a body that broke off, or `nil` if the rest can't be asked for: the server must offer it, the
+    /// The resumption of a body that broke off, or `nil` if the rest cannot be asked for: the server must offer it, the
     /// version must be known for sure, and something must be here, but not all.
     ///
     /// - Parameters:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The urgency of a download: among the waiting downloads, the most urgent starts first.
 ///
 /// A transfer that several callers share is as urgent as its most urgent caller.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A binary heap: the least element costs constant time to see, and logarithmic to take out or put in.
 struct Heap<Element: Comparable> {
     private var elements: [Element] = []

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How many requests one host is sent: a bucket of tokens, of which each request takes one.
 ///
 /// Redirects and retries are requests as well. One that is cancelled while it waits takes no token.

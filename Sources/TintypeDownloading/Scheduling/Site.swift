@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The owner of an origin, as far as its name tells.
 ///
 /// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing, so all of them count as

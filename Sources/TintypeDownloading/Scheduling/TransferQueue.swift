@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A transfer's place in the queue: the least starts first.
 struct TransferTicket: Comparable {
     let priority: DownloadPriority
@@ -351,7 +353,7 @@ struct TransferQueue {
         self.sweepThreshold = max(1_024, self.origins.count * 2)
     }
 
-    /// A crawler sees many hosts: only what can't be known anew is kept of an idle one.
+    /// A crawler sees many hosts: only what cannot be known anew is kept of an idle one.
     private mutating func forgetIfIdle(_ origin: Origin, now: LoopInstant?) {
         guard origin.active == 0, origin.waitingCount == 0, origin.throttledUntil == nil else { return }
         let isForgettable = origin.limit == self.maximumPerOrigin || self.origins.count > 1_024

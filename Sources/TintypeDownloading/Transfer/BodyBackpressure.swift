@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// Holds transfers back while all bodies together exceed their budget, and decides which of them continue.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 
 /// A libcurl easy handle that serves one transfer after the other.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 import TintypeHTTP
 
@@ -16,13 +18,13 @@ struct ActiveTransfer {
 /// has ended.
 struct HandlePool {
     private let configuration: SharedConfiguration
-    /// The fields of every request, or `nil` if they can't be sent: each request then fails.
+    /// The fields of every request, or `nil` if they cannot be sent: each request then fails.
     private let defaultHeaders: HeaderList?
     private var active: [UInt64: ActiveTransfer] = [:]
     private var idle: [EasyHandle] = []
     /// The transfers that are over and whose look-up goes on, by their easy handle.
     ///
-    /// A look-up has a thread and descriptors, and can't be ended. It keeps the transfer's place, so that there are no
+    /// A look-up has a thread and descriptors, and cannot be ended. It keeps the transfer's place, so that there are no
     /// more of them than places, however many transfers are cancelled. Its connect limit ends it, too.
     private var lookUps: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
 

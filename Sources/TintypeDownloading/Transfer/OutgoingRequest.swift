@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeHTTP
 
 /// A request whose hash is known, and whose copies cost a reference: it has a dozen parts that would each count one.

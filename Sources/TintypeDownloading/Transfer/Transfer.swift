@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypeCurl
 import FoundationEssentials
 import TintypeConcurrency
@@ -350,7 +352,7 @@ final class Transfer {
     /// Lets the transfer wait until the budget has room for so many bytes.
     private func waitForMemory(_ wanted: Int, at now: Instant) -> Verdict {
         defer { self.report(self, .memoryShortage) }
-        // A paused stream holds up the others of its connection in libcurl. Bytes that a reader has can't be taken back.
+        // A paused stream holds up the others of its connection in libcurl. Bytes that a reader has cannot be taken back.
         guard self.machine.exchange?.isMultiplexed != true || self.isStream else {
             let wanted = max(wanted, self.expectedBytes.map { Int($0) } ?? 0)
             return self.abort(.memory(.init(wantedByteCount: wanted, start: now)), at: now)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The moments at which transfers need attention although nothing arrives: next tries, ends, and looks at limits.
 ///
 /// A value without a clock: the caller passes the time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeHTTP
 
 /// The limits of one download: the request's own, or else the configuration's.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// The transfers of an engine, their figures, and the news that their callers and observers are yet to receive.

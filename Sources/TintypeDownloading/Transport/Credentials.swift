@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The proof of the user's identity for a server or a proxy.
 ///
 /// It goes only to the origin that the request names, wherever redirects lead.

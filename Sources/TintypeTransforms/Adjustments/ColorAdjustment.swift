@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// Changes each pixel's colour by one number, as the filter functions of CSS do.

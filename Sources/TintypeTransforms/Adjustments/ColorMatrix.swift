@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A linear change of colours: each result is a weighted sum of red, green and blue plus a constant.

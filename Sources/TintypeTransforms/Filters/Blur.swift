@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// Replaces each pixel with a weighted mean of the pixels around it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 public import TintypeImage
 
@@ -22,7 +24,7 @@ public struct Pixelate: Hashable, ImageTransformer {
 
     private func check() throws(TransformError) {
         guard self.size < 1 else { return }
-        throw .invalidParameter("Blocks can't have a side of \(self.size) pixels; choose at least 1.")
+        throw .invalidParameter("Blocks cannot have a side of \(self.size) pixels; choose at least 1.")
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 public import TintypeImage
 
@@ -99,7 +101,7 @@ public struct Crop: ImageTransformer, Hashable {
             return PixelRectangle(x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
         case .size(let partWidth, let partHeight, let gravity):
             guard partWidth > 0, partHeight > 0 else {
-                throw .invalidParameter("An image can't be cut to \(partWidth)x\(partHeight); give at least 1 pixel.")
+                throw .invalidParameter("An image cannot be cut to \(partWidth)x\(partHeight); give at least 1 pixel.")
             }
             return gravity.part(min(partWidth, width), min(partHeight, height), ofWidth: width, height: height)
         case .aspectRatio(let ratio, let gravity):

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The point of an image around which a part is kept or an image is placed: a side, a corner, or any point.
 ///
 /// The part is centred on the point as far as the borders allow, so that the compass names are points like any other.

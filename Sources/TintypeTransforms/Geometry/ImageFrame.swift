@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 import Glibc
 import TintypeImage
@@ -99,7 +101,7 @@ struct ImageFrame {
     init?(part: PixelRectangle, radii: RoundCorners.Radii, border: Border?) throws(TransformError) {
         let width = border?.width ?? 0
         guard width.isFinite, width >= 0 else {
-            throw .invalidParameter("A border can't be \(width) pixels wide; give 0 or more.")
+            throw .invalidParameter("A border cannot be \(width) pixels wide; give 0 or more.")
         }
         guard width > 0 || radii.all.contains(where: { $0 > 0 }) else { return nil }
         // Limit the radii so that sums are finite; the factor shrinks them to the sides.

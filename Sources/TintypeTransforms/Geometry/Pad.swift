@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 public import TintypeImage
 
@@ -77,7 +79,7 @@ public struct Pad: ImageTransformer, Hashable {
         switch self.extent {
         case .sides(let left, let top, let right, let bottom):
             guard min(left, top, right, bottom) >= 0 else {
-                throw .invalidParameter("Sides can't be extended by \(left),\(top),\(right),\(bottom); give 0 or more.")
+                throw .invalidParameter("Sides cannot grow by \(left),\(top),\(right),\(bottom); give 0 or more.")
             }
             try Self.checkSizes(left, top, right, bottom)
             let inside = PixelRectangle(x: left, y: top, width: width, height: height)

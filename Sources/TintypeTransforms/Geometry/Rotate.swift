@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CTintypePixelKernels
 import Glibc
 public import TintypeImage
@@ -127,7 +129,7 @@ private struct FreeRotation {
     ///   large.
     init(_ rotate: Rotate, angle: Double, of source: PixelLayout) throws(TransformError) {
         guard angle.isFinite else {
-            throw .invalidParameter("An image can't be turned by \(rotate.degrees) degrees; give a finite number.")
+            throw .invalidParameter("An image cannot be turned by \(rotate.degrees) degrees; give a finite number.")
         }
         let (cosine, sine) = (cos(angle * .pi / 180), sin(angle * .pi / 180))
         let (width, height) = (Double(source.width), Double(source.height))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// A line along the inside of an image's edge.
@@ -116,7 +118,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
     /// Returns the frame for an image of this size, or `nil` if it would neither cut nor draw anything.
     private func frame(width: Int, height: Int) throws(TransformError) -> ImageFrame? {
         guard self.radii.all.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
-            throw .invalidParameter("Corners can't have radii of \(self.radii.all); give numbers of 0 or more.")
+            throw .invalidParameter("Corners cannot have radii of \(self.radii.all); give numbers of 0 or more.")
         }
         let scale = self.unit == .pixels ? 1 : Double(min(width, height))
         let whole = PixelRectangle(x: 0, y: 0, width: width, height: height)

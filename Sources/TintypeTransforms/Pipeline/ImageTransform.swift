@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// One step of a pipeline: any transformer, as a value that can be compared.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The names of transformers in descriptions, and their types.
 enum TransformKinds {
     typealias Kind = any (ImageTransformer & Codable).Type

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeImage
 
 /// A rectangle with fractions of pixels.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeImage
 
 /// The plan of a pipeline for images of one size: a first step that the decoder can do, and the rest.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import TintypeImage
 
 /// Resizes an image.
@@ -219,10 +221,10 @@ public struct Resize: Sendable, Hashable {
             }
         guard !isSound else { return }
         if case .scale(let factor) = self.size {
-            throw .invalidParameter("An image can't be scaled by \(factor); give a factor over 0, such as 0.5.")
+            throw .invalidParameter("An image cannot be scaled by \(factor); give a factor over 0, such as 0.5.")
         }
         throw .invalidSize(
-            "An image can't be resized to \(self.size); give sides of 1 to \(sides.upperBound) pixels."
+            "An image cannot be resized to \(self.size); give sides of 1 to \(sides.upperBound) pixels."
         )
     }
 }

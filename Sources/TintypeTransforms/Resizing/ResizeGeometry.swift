@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import TintypeImage
 
 /// The part of a source that a resize reads, and the size of the result.
@@ -66,7 +68,7 @@ public struct ResizeGeometry: Sendable, Hashable {
         }
         guard width > 0, height > 0, max(target.width, target.height) < Double(Int32.max) + 0.5 else {
             throw .invalidSize(
-                "An image of \(width)x\(height) can't be resized by \(resize.key): a side would be under 1 "
+                "An image of \(width)x\(height) cannot be resized by \(resize.key): a side would be under 1 "
                     + "or over \(Int32.max) pixels. Ask for a smaller size."
             )
         }

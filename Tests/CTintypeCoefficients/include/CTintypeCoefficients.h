@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CCOEFFICIENTS_H
 #define CCOEFFICIENTS_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef C_DESCRIPTOR_LIMIT_H
 #define C_DESCRIPTOR_LIMIT_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CJPEGWAYS_H
 #define CJPEGWAYS_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CSIGNALS_H
 #define CSIGNALS_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeTestTraits
@@ -51,7 +53,7 @@ import TintypeTestTraits
     @Test(arguments: [
         "<a", "<a b", "<a b=", "<a b=c>", "<a b=\"c>", "<a></a", "<a><b></a>", "</a>", "<>", "<a/", "<!-- ", "<?x",
         "<![CDATA[ ]] >", "<!DOCTYPE a [<!ENTITY b \"GPS\">]><a/>", "<a b=\"1\"c=\"2\"/>", "<a\0/>", "<\0a\0/\0>\0",
-    ]) func `a packet that can't be read is left out`(text: String) {
+    ]) func `a packet that cannot be read is left out`(text: String) {
         #expect(Self.carried(text) == nil)
     }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Testing
@@ -354,7 +356,7 @@ import TintypeTestTraits
         #expect(model.sixel.map(\.image.width) == [100])
     }
 
-    @Test func `a terminal that can't move its cursor gets what a file gets`() async throws {
+    @Test func `a terminal that cannot move its cursor gets what a file gets`() async throws {
         try self.makeImage("a.png")
         let terminal = try PseudoTerminal()
         let process = try self.start(["a.png"], on: terminal, prelude: "export TERM=dumb")
@@ -363,10 +365,10 @@ import TintypeTestTraits
         #expect(!terminal.text.contains("\u{1B}7") && terminal.text.contains("\u{2580}"))
     }
 
-    @Test func `an output that can't be written is an error`() async throws {
+    @Test func `an output that cannot be written is an error`() async throws {
         try self.makeImage("a.png")
         let run = try await self.fixture.run(["show", "a.png"], outputPath: "/dev/full")
         #expect(run.code == 1)
-        #expect(run.errors == "tintype: Standard output can't be written (No space left on device).\n")
+        #expect(run.errors == "tintype: Standard output cannot be written (No space left on device).\n")
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A URL that tries to lead a guarded downloader to a forbidden target.
 public struct URLTrick: Sendable, CustomStringConvertible {
     /// The URL exactly as an attacker would write it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeTestSupport
@@ -5,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// A loader over the real downloader, from real sockets: what a scripted origin can't show.
+/// A loader over the real downloader, from real sockets: what a scripted origin cannot show.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EndToEndTests {
     let fixture: LoaderFixture
 
@@ -54,7 +56,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.makeLoader().image(for: ImageRequest(url: request.url)).width == 300)
     }
 
-    @Test func `what is loaded over TLS from a server that can't be verified is kept apart`() async throws {
+    @Test func `what is loaded over TLS from a server that cannot be verified is kept apart`() async throws {
         let origin = try NginxOrigin(files: ["a": Data(try makePNG())], servesTLS: true)
         let loader = self.fixture.makeLoader()
         let unverified = ImageRequest(

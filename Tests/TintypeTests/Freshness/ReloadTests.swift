@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import Tintype
@@ -264,12 +266,13 @@ import TintypeTestTraits
         await loader.waitForPendingStores()
         loaderBox.value = nil
         let newest = bodies.dropFirst().map { BodyDigest.value(of: Data($0)) }
-        #expect(found.value?.prefix(3) == newest[...])
+        let looks = try #require(found.value)
+        #expect(Array(looks.prefix(3)) == newest)
         // The load in `didStore` may store its variant as well, and look once more.
-        #expect(found.value?.dropFirst(3).allSatisfy { $0 == newest.last } == true)
+        #expect(looks.dropFirst(3).allSatisfy { $0 == newest.last })
     }
 
-    @Test func `a reload whose bytes can't be serialized leaves no older ones on disk`() async throws {
+    @Test func `a reload whose bytes cannot be serialized leaves no older ones on disk`() async throws {
         let fixture = try LoaderFixture(origin: self.scripted)
         self.scripted.script("/a", .body(try makePNG(width: 11)))
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeConcurrency
@@ -201,7 +203,7 @@ import TintypeTestTraits
         self.clock.advance(by: 61)
         #expect(try await loader.image(for: request).width == 11)
         #expect(origin.requests.count == 3)
-        // What the disk never had can't be given out as bytes.
+        // What the disk never had cannot be given out as bytes.
         #expect(try await loader.data(for: request).isEmpty == false)
     }
 

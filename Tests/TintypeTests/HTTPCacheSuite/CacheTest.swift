@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import TintypeTestSupport
 
@@ -39,7 +41,7 @@ struct CacheTest: Sendable {
     let isForSharedCaches: Bool
     let exchanges: [Exchange]
 
-    /// Why a cache behind a loader of images can't run it, or `nil`.
+    /// Why a cache behind a loader of images cannot run it, or `nil`.
     var obstacle: String? {
         if self.isForDeliveryNetworks { return "about CDN-Cache-Control" }
         for exchange in self.exchanges {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 
@@ -150,7 +152,8 @@ import Testing
             ),
             example.options,
             example.subject,
-            loaderPolicy: example.loader
+            loaderPolicy: example.loader,
+            variantTiers: .memory
         )
         #expect(plan.policy == example.policy)
         #expect(plan.usesHTTPKeys == example.usesHTTPKeys)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeTestSupport
@@ -52,7 +54,7 @@ import TintypeTestSupport
         Field("rendering.scale", .imageKey) { $0.rendering.scale = 2 },
         Field("caching.originals", .flight) { $0.caching.originals = .none },
         Field("caching.originals", .nothing) { $0.caching.originals.store = .none },
-        Field("caching.variants", .nothing) { $0.caching.variants.store = .none },
+        Field("caching.variants", .nothing) { $0.caching.variants = CacheUse(query: .all, store: .none) },
         Field("caching.policy", .flight) { $0.cachePolicy = .reload },
         Field("transport.networkPolicy", .flight) { $0.transport.networkPolicy = .publicInternet },
         Field("transport.bodyLimit", .flight) { $0.transport.bodyLimit = 1 },
@@ -64,6 +66,7 @@ import TintypeTestSupport
         },
         Field("transport.decodingLimits", .flight) { $0.transport.decodingLimits = DecodingLimits(maximumPixels: 1) },
         Field("caching.lifetime", .flight) { $0.caching.lifetime = .seconds(1) },
+        Field("caching.memoryLifetime", .flight) { $0.caching.memoryLifetime = .seconds(1) },
         Field("caching.extra", .flight) { $0.caching.extra = ["a": "b"] },
         Field("caching.originalSerializer", .flight) { request in
             request.caching.originalSerializer = Named("a") { body, _ in body }
@@ -174,7 +177,7 @@ import TintypeTestSupport
         var request = self.request
         request.thumbnail = .fit(width: 1, height: 1)
         var other = request
-        other.caching.variants.query = .none
+        other.caching.variants = CacheUse(query: .none, store: .memory)
         #expect(self.product(.image, request) != self.product(.image, other))
         #expect(self.product(.bytes, request) == self.product(.bytes, other))
     }
@@ -204,7 +207,7 @@ import TintypeTestSupport
         #expect(requests[0].resourceKey == requests[1].resourceKey)
         #expect(ImageRequest(url: urls[0]).key != requests[0].key)
         #expect(ImageRequest(url: urls[0], cacheKey: "other").key != requests[0].key)
-        // It can't pass for a URL, or forge another line.
+        // It cannot pass for a URL, or forge another line.
         let plain = ImageRequest(url: urls[0])
         #expect(ImageRequest(url: urls[1], cacheKey: plain.key.text).key != plain.key)
         var signed = requests[0]

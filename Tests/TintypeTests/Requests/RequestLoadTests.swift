@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Testing
 import TintypeConcurrency
@@ -43,7 +45,9 @@ import TintypeTestTraits
         (.invalidRequest, { $0.transport.bodyLimit = 0 }), (.invalidRequest, { $0.transport.bodyLimit = .min }),
         (.invalidRequest, { $0.transport.timeouts.idle = .zero }),
         (.invalidRequest, { $0.transport.timeouts.total = .seconds(-1) }),
-        (.invalidRequest, { $0.caching.lifetime = .seconds(-1) }), (.invalidRequest, { $0.caching.lifetime = .zero }),
+        (.invalidRequest, { $0.caching.lifetime = .seconds(-1) }),
+        (.invalidRequest, { $0.caching.memoryLifetime = .zero }),
+        (.invalidRequest, { $0.caching.lifetime = .zero }),
         (.invalidRequest, { $0.transport.retryPolicy = RetryPolicy(maximumAttempts: 0) }),
         (.invalidRequest, { $0.transport.decodingLimits = DecodingLimits(maximumPixels: -1) }),
         (.invalidRequest, { $0.transport.decodingLimits = DecodingLimits(maximumFrames: .min) }),
@@ -504,6 +508,43 @@ import TintypeTestTraits
         #expect(try await loader.response(for: request).source == .disk)
         clock.advance(by: 61)
         #expect(try await loader.response(for: request).source == .disk)
+    }
+
+    @Test func `an image in memory ends before its bytes on disk if its request says so`() async throws {
+        let clock = TestClock()
+        let loader = self.fixture.makeLoader {
+            $0.now = { clock.now }
+            $0.memory.now = { clock.now }
+            $0.disk?.now = { clock.now }
+        }
+        let request = self.request {
+            $0.caching.lifetime = .seconds(60)
+            $0.caching.memoryLifetime = .seconds(10)
+        }
+        #expect(try await loader.response(for: request).source == .network)
+        clock.advance(by: 9)
+        #expect(try await loader.response(for: request).source == .memory)
+        clock.advance(by: 2)
+        #expect(try await loader.response(for: request).source == .disk)
+        clock.advance(by: 50)
+        #expect(try await loader.response(for: request).source == .network)
+    }
+
+    @Test func `the loader's tiers store the variants of requests that name none`() async throws {
+        let request = self.request { $0.thumbnail = .stretch(width: 4, height: 3) }
+        _ = try await self.fixture.makeLoader { $0.variantTiers = .all }.image(for: request)
+        let stored = self.request {
+            $0.thumbnail = .stretch(width: 4, height: 3)
+            $0.caching.originals = .none
+            $0.cachePolicy = .cacheOnly
+        }
+        await #expect(throws: LoadError.self) {
+            try await self.fixture.makeLoader { $0.disk?.directory = self.fixture.directory.url(of: "other") }
+                .image(for: stored)
+        }
+        let loader = self.fixture.makeLoader()
+        #expect(try await loader.response(for: stored).source == .disk)
+        #expect(self.origin.requestCount(for: "/a") == 1)
     }
 
     @Test func `what the request wants kept with the entry is found in both tiers`() async throws {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CJPEG_TRANSFORMER_H
 #define CJPEG_TRANSFORMER_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPNGDEFLATE_H
 #define CPNGDEFLATE_H
 

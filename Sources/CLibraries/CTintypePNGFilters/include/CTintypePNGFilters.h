@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPNGFILTERS_H
 #define CPNGFILTERS_H
 

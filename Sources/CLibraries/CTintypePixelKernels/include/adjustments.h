@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPIXELKERNELS_ADJUSTMENTS_H
 #define CPIXELKERNELS_ADJUSTMENTS_H
 

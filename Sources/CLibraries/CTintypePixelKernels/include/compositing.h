@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPIXELKERNELS_COMPOSITING_H
 #define CPIXELKERNELS_COMPOSITING_H
 

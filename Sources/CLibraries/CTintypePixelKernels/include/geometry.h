@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPIXELKERNELS_GEOMETRY_H
 #define CPIXELKERNELS_GEOMETRY_H
 

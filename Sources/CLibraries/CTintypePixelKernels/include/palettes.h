@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #ifndef CPIXELKERNELS_PALETTES_H
 #define CPIXELKERNELS_PALETTES_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The record of an entry in the catalogue, and its packed form in the four words of a slot.
 ///
 ///     word 0   bits 0..63 of the name; 0 means an empty slot

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The queue of entries to evict next, least recently used first.
 ///
 /// The catalogue has no order, so that a use changes only one word. Instead the oldest entries are selected and sorted

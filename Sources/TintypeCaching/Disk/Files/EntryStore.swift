@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 
 /// The folder of a disk tier, and the objects that look up, store and limit entries in it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import TintypeConcurrency
 
 /// The heads of entries that were read and checked, so that the next look-up opens no file.

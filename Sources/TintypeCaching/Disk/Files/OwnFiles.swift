@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Recognises files that the cache has written and may remove, because the folder may have other uses as well.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Moves the entries of another cache folder into this cache's folder, and removes the other folder.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Compares the folder with the catalogue after a power cut, or after the catalogue was lost or damaged.

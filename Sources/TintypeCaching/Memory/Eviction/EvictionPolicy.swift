@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The eviction policy of the memory tier, which follows the best of four policies.
 ///
 /// It simulates LRU, S3-FIFO, W-TinyLFU and LIRS on hashes and weights only. The cache evicts entries that the leading

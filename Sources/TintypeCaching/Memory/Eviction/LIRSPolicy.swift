@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A policy that holds entries with short intervals between uses, even if the last use was long ago.
 ///
 /// 99 % of the capacity is for entries with a low interval between their last two uses. The remaining 1 % is a FIFO

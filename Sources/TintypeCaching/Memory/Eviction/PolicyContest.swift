@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Chooses which of several policies to follow, by the hits that each would have had.
 ///
 /// LRU leads at first. Another policy takes the lead only if its hits exceed the hits of LRU by a clear margin. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The simulation of a cache: which entries a policy would hold, without the entries themselves.
 ///
 /// An entry is a slot, a small integer that the owner assigns, with a weight. A policy receives each request and

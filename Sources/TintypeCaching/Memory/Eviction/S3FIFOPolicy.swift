@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A policy of three FIFO queues: new entries, proven entries, and the keys of entries that were evicted young.
 ///
 /// A hit costs only one counter. An entry is proven if it is used again while it is new, or soon after its eviction.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A hash table with open addressing that assigns slots to hashes.
 ///
 /// The table has no keys. The hashes have 64 bits and depend on a secret seed. If two keys have the same hash by

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Several orders of slots, from oldest to newest, as doubly linked rings in one array.
 ///
 /// Slots are small integers that the owner assigns. A slot is in at most one ring. Every operation takes constant time

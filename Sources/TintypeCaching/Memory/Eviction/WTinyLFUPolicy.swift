@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A policy with a small window for new entries, and a main part that admits only entries with more requests.
 ///
 /// The main part is a segmented LRU with four fifths for entries that were used again. An entry that leaves the window

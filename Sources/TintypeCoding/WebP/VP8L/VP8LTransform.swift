@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #if WebP
 /// One of the reversible transforms that the encoder applied to a VP8L image, which are undone row by row.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
 import Tintype
@@ -29,7 +31,7 @@ enum CacheFolder {
     }
 
     private static func message(_ path: String, _ code: CInt) -> String {
-        "The cache folder \(path) can't be used (\(SystemError(code: code))); "
+        "The cache folder \(path) cannot be used (\(SystemError(code: code))); "
             + "change its permissions, or choose another by --cache-dir or XDG_CACHE_HOME."
     }
 }
