@@ -76,11 +76,14 @@ public actor CacheActor {
     /// Whether the cache has a byte tier.
     package nonisolated var hasByteTiers: Bool { !self.tiers.isEmpty }
 
-    /// Whether all entries come from the memory and the disks of this machine.
+    /// Whether the nearest byte tier is a disk of this machine.
     ///
-    /// A loader lets local reads wait for their turn if too many bytes are in memory. It never does so for reads that
-    /// may take long, such as from another machine.
+    /// A loader lets such reads wait for their turn if too many bytes are in memory. It never does so if each of them asks
+    /// another machine first.
     package nonisolated var isLocal: Bool { self.tiers.isLocal }
+
+    /// Whether a byte tier is on another machine, and may therefore fail to answer.
+    package nonisolated var hasRemoteTiers: Bool { self.tiers.hasRemoteTiers }
 
     // MARK: Bytes
 

@@ -166,7 +166,24 @@ public struct CacheError: TintypeError {
         )
     }
 
-    /// Returns the error for a store in the byte tier `name` that was refused because `byteCount` bytes already wait.
+    /// Returns the error for a read from the byte tier `name`, which has too many calls under way.
+    static func tierBusy(_ name: String) -> CacheError {
+        CacheError(
+            code: .tierTimedOut,
+            message: "The cache tier \(name) has not ended earlier calls yet; check its service."
+        )
+    }
+
+    /// Returns the error for an entry of `byteCount` bytes that no byte tier accepts.
+    static func noTierAccepts(_ byteCount: Int) -> CacheError {
+        CacheError(
+            code: .entryTooLarge,
+            message:
+                "No byte tier of the cache accepts an entry of \(byteCount) bytes under this key; add one that does."
+        )
+    }
+
+    /// Returns the error for a change in the byte tier `name` that was refused: `byteCount` bytes already wait.
     static func tooManyPending(_ byteCount: Int, inTier name: String) -> CacheError {
         CacheError(
             code: .tooManyPendingStores,

@@ -97,6 +97,15 @@ extension LoaderStatistics {
         write("disk_misses_total", "counter", "Look-ups on disk that found none.") { $0.misses }
         write("disk_evictions_total", "counter", "Entries that were removed to keep the limit.") { $0.evictions }
         write("disk_store_errors_total", "counter", "Stores that failed.") { $0.storeErrors }
+        func writeTier(_ name: String, _ help: String, _ value: (TierStatistics) -> Int) {
+            text.begin(name, "counter", help)
+            for tier in self.cache.tiers { text.add(value(tier), [("tier", tier.name)]) }
+        }
+        writeTier("tier_hits_total", "Look-ups in a byte tier that found an entry.") { $0.hits }
+        writeTier("tier_misses_total", "Look-ups in a byte tier that found no entry.") { $0.misses }
+        writeTier("tier_read_failures_total", "Look-ups that failed or took too long.") { $0.readFailures }
+        writeTier("tier_write_failures_total", "Stores and removals that failed.") { $0.writeFailures }
+        writeTier("tier_fills_total", "Entries of farther tiers that were stored in this one.") { $0.fills }
     }
 
     private func writeDownloads(_ text: inout PrometheusText) {

@@ -128,6 +128,22 @@ import TintypeTestTraits
         await disk.shutdown()
     }
 
+    @Test func `a mark that is taken during a change is never one of a quiet key`() async {
+        let changes = KeyChanges()
+        let before = changes.mark(of: self.key)
+        let during = await changes.counting(self.key) {
+            let mark = changes.mark(of: self.key)
+            #expect(!changes.isUnchanged(since: before))
+            #expect(!changes.isUnchanged(since: mark))
+            return mark
+        }
+        #expect(!changes.isUnchanged(since: during))
+        let after = changes.mark(of: self.key)
+        #expect(changes.isUnchanged(since: after))
+        await changes.counting(nil) { #expect(!changes.isUnchanged(since: after)) }
+        #expect(!changes.isUnchanged(since: after))
+    }
+
     // MARK: Storing and removing
 
     @Test(arguments: [
@@ -292,6 +308,39 @@ import TintypeTestTraits
         #expect(await cache.statistics().tiers[0].lastWriteError?.code == .tierTimedOut)
     }
 
+    @Test func `reads of a suspect family begin one repair, and a tier runs a limited number of reads`() async throws {
+        let cache = self.makeCache(TierPolicies(query: .nearestOnly, store: .nearestOnly, remove: .nearestOnly))
+        self.near.fails = true
+        await #expect(throws: CacheError.self) { try await self.store(20, in: cache) }
+        self.near.fails = false
+        let gate = Gate()
+        self.near.hold { if $0.hasPrefix("removeFamily") { await gate.wait() } }
+        let looks = (0..<300).map { _ in Task { try await cache.entry(for: self.key) } }
+        await until { self.near.calls.contains("removeFamily") }
+        await until { await cache.statistics().tiers[0].readFailures >= 44 }
+        await gate.open()
+        for look in looks { #expect(try await look.value == nil) }
+        #expect(self.near.calls.split(separator: ", ").count { $0.hasPrefix("removeFamily") } == 1)
+    }
+
+    @Test func `a tier that accepts no entry of a key is neither asked nor changed`() async throws {
+        let tier = RecordingTier("none", byteLimit: -1)
+        let cache = CacheActor(tiers: [tier, self.far])
+        try await self.store(10, in: cache)
+        #expect(try await cache.entry(for: self.key)?.tier == "far")
+        #expect(try await cache.remove(self.key))
+        #expect(tier.calls == "")
+    }
+
+    @Test func `a tier of the store policy that refuses an entry loses its older one`() async throws {
+        let small = RecordingTier("small", byteLimit: 15)
+        let tiers = [self.near, small].map { OrderedTier($0, timeBudget: .seconds(60)) }
+        let cache = CacheActor(list: ByteTierList(tiers, policies: TierPolicies(remove: .nearestOnly)))
+        try await self.store(10, in: cache)
+        try await self.store(20, in: cache)
+        #expect(small[self.key] == nil)
+    }
+
     @Test func `stores beyond the bytes that may wait are refused`() async throws {
         let cache = self.makeCache(TierPolicies(store: .nearestOnly, remove: .nearestOnly))
         let gate = Gate()
@@ -303,6 +352,8 @@ import TintypeTestTraits
         await gate.open()
         await cache.waitForPendingStores()
         #expect(await cache.statistics().tiers[0].lastWriteError?.code == .tooManyPendingStores)
+        // The next look-up removes the older entry.
+        #expect(try await cache.entry(for: self.key) == nil)
         #expect(self.near[self.key] == nil)
         #expect(self.near[CacheKey("b")] == large)
     }
@@ -327,7 +378,10 @@ import TintypeTestTraits
         let cache = CacheActor(tiers: [tier])
         try await self.store(10, in: cache)
         let variant = self.key.derived("x")
-        try await cache.storeAndWait(nil, data: makeData(5), metadata: .sample, for: variant)
+        let refusal = await #expect(throws: CacheError.self) {
+            try await cache.storeAndWait(nil, data: makeData(5), metadata: .sample, for: variant)
+        }
+        #expect(refusal?.code == .entryTooLarge)
         #expect(tier.entries.withLock { Set($0.keys) } == [self.key])
         #expect(try await cache.metadata(for: self.key) == .sample)
         #expect(try await cache.removeFamily(of: variant))
@@ -371,6 +425,7 @@ import TintypeTestTraits
         #expect(read.data == entry.data)
         #expect(read.metadata == .sample)
         #expect(read.storedAt == entry.storedAt)
+        #expect(read.data.startIndex == 0)
         // A slice has other indices.
         #expect(ByteEntry(encoded: (Data([1, 2]) + encoded).dropFirst(2), for: self.key)?.data == entry.data)
         #expect(ByteEntry(encoded: encoded, for: CacheKey("b")) == nil)

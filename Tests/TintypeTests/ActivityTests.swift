@@ -433,6 +433,7 @@ import TintypeTestTraits
         #expect(values["tintype_downloads_cancelled_total"] == 0)
         #expect(values["tintype_remembered_failures_total"] == 1)
         #expect(values.keys.contains { $0.hasPrefix("tintype_disk_entries{directory=\"") })
+        #expect(values.keys.contains("tintype_tier_misses_total{tier=\"disk\"}"))
         var last = 0.0
         for bound in LatencyHistogram.bounds {
             let count = try #require(

@@ -91,7 +91,7 @@ final class HeldTier: OrderedByteTier {
         metadata: EntryMetadata,
         for key: CacheKey,
         unless isObsolete: @Sendable () -> Bool
-    ) {
+    ) -> Bool {
         self.base.enqueueStore(data, metadata: metadata, for: key, unless: isObsolete)
     }
     func remove(_ key: CacheKey) async throws -> Bool { try await self.base.remove(key) }

@@ -204,6 +204,9 @@ struct EncodedLoad: Sendable {
                 )
             }
             return (true, nil)
+        } catch is CancellationError {
+            // The callers have left; the store goes on.
+            return (true, nil)
         } catch {
             return (true, self.services.activities.tell(storing: error))
         }

@@ -135,17 +135,21 @@ struct ByteStore: Sendable {
     /// Returns the entries that a response for a request replaces: the entry of its own name, and the entries that it
     /// selects by HTTP's names.
     ///
-    /// Only loads that use these names replace the latter, and reloads, which replace the
-    /// entries of all policies.
+    /// Only loads that use these names replace the latter, and reloads, which replace the entries of all policies. If a
+    /// remote tier may have failed to answer, an entry that was not found is one of them.
     private func entries(replacedBy request: ImageRequest) async -> [StoredSource] {
         guard !request.isLocal else { return [] }
         let plan = self.rules.plan(for: request)
-        var entries = [try? await self.sources.look(for: .metadata, of: request.sourceKey)]
+        func look(for key: CacheKey) async -> StoredSource? {
+            if let found = try? await self.sources.look(for: .metadata, of: key) { return found }
+            return self.cache.hasRemoteTiers ? StoredSource(key: key, metadata: EntryMetadata()) : nil
+        }
+        var entries = [await look(for: request.sourceKey)]
         // Without fields there is one name.
         if !request.headers.isEmpty, plan.usesHTTPKeys || plan.policy == .reload {
             let resource = self.rules.resourceKey(of: request)
             if resource != request.sourceKey {
-                let other = try? await self.sources.look(for: .metadata, of: resource)
+                let other = await look(for: resource)
                 let headers = self.rules.headers(of: request)
                 if other?.metadata.response?.isSelected(by: headers) ?? true { entries.append(other) }
             }
@@ -190,7 +194,12 @@ struct ByteStore: Sendable {
 
     /// Removes images that were made of bytes that have been replaced, from the tiers that may have them.
     func removeImages(_ obsolete: [CacheKey: CacheTiers]) async {
-        for (key, tiers) in obsolete { _ = try? await self.cache.remove(key, from: tiers) }
+        // At once, because a tier may take its whole time budget for each.
+        await withDiscardingTaskGroup { group in
+            for (key, tiers) in obsolete {
+                group.addTask { _ = try? await self.cache.remove(key, from: tiers) }
+            }
+        }
     }
 
     /// Returns the key for a response, and stores the names of the fields that select it if they are new.

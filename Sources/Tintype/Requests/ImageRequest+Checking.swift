@@ -57,9 +57,8 @@ extension ImageRequest.Rendering {
 extension ImageRequest.Caching {
     /// Throws `LoadError` if the lifetime makes no sense.
     func check() throws(LoadError) {
-        for lifetime in [self.lifetime, self.memoryLifetime] {
-            if let lifetime { try require(lifetime > .zero, "lifetime is \(lifetime)") }
-        }
+        if let lifetime { try require(lifetime > .zero, "lifetime is \(lifetime)") }
+        if let memoryLifetime { try require(memoryLifetime > .zero, "lifetime in memory is \(memoryLifetime)") }
     }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeCoding
+import TintypeDownloading
 
 extension ImageRequest {
     /// The rules in which loads must agree to share a flight, in addition to keys, policies and queried tiers.
     ///
     /// The rules are boxed, because most requests leave all of them to the loader.
     indirect enum FlightTerms: Sendable, Hashable {
-        case rules(Caching, Transport)
+        case rules(Caching, Transport, CookiePolicy?)
 
         /// Takes the rules for a flight of the image, or of its bytes, from a request; `nil` if the loader has them all.
         init?(_ request: ImageRequest, ofImage isImage: Bool) {
@@ -24,8 +25,10 @@ extension ImageRequest {
                     DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes)
                 }
             }
-            guard caching != defaults || transport != Transport() else { return nil }
-            self = .rules(caching, transport)
+            // Keys have the name of a cookie jar; two jars of one name are still different jars.
+            let cookies = request.source.cookies
+            guard caching != defaults || transport != Transport() || cookies != nil else { return nil }
+            self = .rules(caching, transport, cookies)
         }
     }
 }

@@ -230,24 +230,28 @@ public final class DiskCache: OrderedByteTier {
         self.enqueueStore(data, metadata: metadata, for: key) { false }
     }
 
+    @discardableResult
     package func enqueueStore(
         _ data: Data,
         metadata: EntryMetadata,
         for key: CacheKey,
         unless isObsolete: @Sendable () -> Bool
-    ) {
+    ) -> Bool {
         guard self.operations.begin() else {
             self.report(.shutDown(self.store.counters.directory))
-            return
+            return false
         }
         defer { self.operations.end() }
         self.open()
         let lane = self.lane(of: key)
         switch lane.pending.add(PendingStores.Item(key: key, data: data, metadata: metadata), unless: isObsolete) {
-        case .queued, .obsolete:
-            break
+        case .queued:
+            return true
+        case .obsolete:
+            return false
         case .refused(let byteCount):
             self.report(.tooManyPending(byteCount, in: self.store.counters.directory))
+            return false
         case .queuedFirst:
             self.operations.beginPart()
             // The task retains the cache until all stores are written; `shutdown()` waits for it.
@@ -255,6 +259,7 @@ public final class DiskCache: OrderedByteTier {
                 await lane.writeAllPending()
                 self.operations.end()
             }
+            return true
         }
     }
 

@@ -10,7 +10,7 @@ public struct ByteEntry: Sendable {
     public let metadata: EntryMetadata
     /// The time of the store.
     public let storedAt: Date
-    /// The name of the tier that has the entry, if a cache with several tiers has found it.
+    /// The name of the tier that has the entry, if a cache has found it.
     public internal(set) var tier: String?
 
     /// Creates an entry.
@@ -19,7 +19,8 @@ public struct ByteEntry: Sendable {
     /// let entry = ByteEntry(data: data, metadata: EntryMetadata(mediaType: "image/jpeg"))
     /// ```
     public init(data: Data, metadata: EntryMetadata, storedAt: Date = Date()) {
-        self.data = data
+        // A slice has other indices, which callers must not have to know.
+        self.data = data.startIndex == 0 ? data : Data(data)
         self.metadata = metadata
         self.storedAt = storedAt
     }

@@ -26,8 +26,8 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// The cache that has the tier limits the time of each call, and cancels the call at the end of that time. An error is a
-/// miss, and is counted. The cache runs the changes to one family of keys (``CacheKey/derived(_:)``) in the order of
+/// The cache that has the tier limits the time of each call, and cancels the call at the end of that time. The call must end
+/// soon after that, because later changes and the loader's shutdown wait for it. An error is a miss, and is counted. The cache runs the changes to one family of keys (``CacheKey/derived(_:)``) in the order of
 /// their calls. After a change that failed, it finds no entry of that family in the tier until the family was removed.
 ///
 /// To change one function of another tier, conform to ``ByteTierWrapper``, which forwards all others.
@@ -37,8 +37,9 @@ public protocol ByteTier: Sendable {
 
     /// Returns whether the tier stores an entry of this size.
     ///
-    /// By default a tier accepts all originals and no derived entries, such as thumbnails. A tier that accepts derived
-    /// entries must implement ``removeFamily(of:)``.
+    /// A tier that refuses 0 bytes has no entry of the key, so the cache neither asks it nor removes anything there. By
+    /// default a tier refuses derived entries, such as thumbnails and responses that have `Vary`, and accepts all others.
+    /// A tier that accepts derived entries must implement ``removeFamily(of:)``.
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool
 
     /// Returns the entry of `key`, or `nil` if there is none.
@@ -83,7 +84,8 @@ extension ByteTier {
 
 /// A byte tier that changes some functions of another one.
 ///
-/// Every requirement of ``ByteTier`` that the type does not implement calls ``base``.
+/// Every requirement of ``ByteTier`` that the type does not implement calls ``base``. A wrapped ``DiskCache`` is a tier like
+/// others: it has no files and no ready entries for the cache, and the time budget applies to it.
 ///
 /// ```swift
 /// struct SmallOnly: ByteTierWrapper {
@@ -143,13 +145,14 @@ package protocol OrderedByteTier: ByteTier {
     func contains(_ key: CacheKey) async -> Bool
 
     /// Stores `data` for `key` in the background, unless it is obsolete at the moment when the store gets its place in
-    /// the order.
+    /// the order; returns whether it got one.
+    @discardableResult
     func enqueueStore(
         _ data: Data,
         metadata: EntryMetadata,
         for key: CacheKey,
         unless isObsolete: @Sendable () -> Bool
-    )
+    ) -> Bool
 
     /// Returns when all background stores that began before the call have ended.
     func waitForPendingStores() async

@@ -25,18 +25,21 @@ final class ByteTierList: Sendable {
             self.tier = tier
         }
 
-        /// Returns the result of a look-up, and counts it; `nil` if it failed.
+        /// Returns the result of a look-up, and counts it if it is one of a whole entry; `nil` if it failed.
         ///
         /// - Throws: `CancellationError` only.
-        func read<Found>(_ look: (any OrderedByteTier) async throws -> Found?) async throws -> Found? {
+        func read<Found>(
+            isCounted: Bool = false,
+            _ look: (any OrderedByteTier) async throws -> Found?
+        ) async throws -> Found? {
             do {
                 let found = try await look(self.tier)
-                self.count(isHit: found != nil)
+                if isCounted { self.count(isHit: found != nil) }
                 return found
             } catch is CancellationError where Task.isCancelled {
                 throw CancellationError()
             } catch {
-                self.count(.tier(self.tier.name, error))
+                self.count(.tier(self.tier.name, error), isMiss: isCounted)
                 return nil
             }
         }
@@ -47,21 +50,25 @@ final class ByteTierList: Sendable {
         }
 
         @inline(never)
-        private func count(_ error: CacheError) {
+        private func count(_ error: CacheError, isMiss: Bool) {
             self.counts.withLock { counts in
-                counts.misses += 1
+                counts.misses += isMiss ? 1 : 0
                 counts.readFailures += 1
                 counts.lastReadError = error
             }
         }
 
+        @inline(never)
         func countFill() {
             self.counts.withLock { $0.fills += 1 }
         }
 
+        @inline(never)
+        private func snapshot() -> Counts { self.counts.withLock { $0 } }
+
         func statistics() async -> TierStatistics {
             var statistics = await self.tier.tierStatistics()
-            let counts = self.counts.withLock { $0 }
+            let counts = self.snapshot()
             statistics.hits = counts.hits
             statistics.misses = counts.misses
             statistics.readFailures = counts.readFailures
@@ -82,8 +89,10 @@ final class ByteTierList: Sendable {
 
     var isEmpty: Bool { self.members.isEmpty }
 
-    /// Whether all entries come from this machine.
-    var isLocal: Bool { self.members.allSatisfy(\.tier.isLocal) }
+    /// Whether the nearest tier is one of this machine.
+    var isLocal: Bool { self.members.first?.tier.isLocal ?? true }
+
+    var hasRemoteTiers: Bool { !self.members.allSatisfy(\.tier.isLocal) }
 
     /// The nearest disk.
     var disk: DiskCache? { self.members.lazy.compactMap { $0.tier as? DiskCache }.first }
@@ -99,8 +108,8 @@ final class ByteTierList: Sendable {
     /// - Throws: `CancellationError` only.
     func entry(for key: CacheKey) async throws -> ByteEntry? {
         let mark = self.members.count > 1 ? self.changes.mark(of: key.root) : nil
-        let found = try await self.first(self.policies.query) { member in
-            try await member.read { try await $0.entry(for: key) }
+        let found = try await self.first(self.policies.query, key) { member in
+            try await member.read(isCounted: true) { try await $0.entry(for: key) }
         }
         guard let found else { return nil }
         var entry = found.found
@@ -113,7 +122,7 @@ final class ByteTierList: Sendable {
     ///
     /// - Throws: `CancellationError` only.
     func metadata(for key: CacheKey) async throws -> EntryMetadata? {
-        try await self.first(self.policies.query) { member in
+        try await self.first(self.policies.query, key) { member in
             try await member.read { try await $0.metadata(for: key) }
         }?.found
     }
@@ -157,25 +166,30 @@ final class ByteTierList: Sendable {
     }
 
     private func existingFile(for key: CacheKey) async throws -> CachedFile? {
-        try await self.first(self.policies.query) { member in
+        try await self.first(self.policies.query, key) { member in
             try await member.read { try await $0.file(for: key) }
         }?.found
     }
 
     /// Returns whether a tier has an entry of `key`; does not count as a use.
     func contains(_ key: CacheKey) async -> Bool {
-        let found = try? await self.first(self.policies.contains) { member in
+        let found = try? await self.first(self.policies.contains, key) { member in
             await member.tier.contains(key) ? true : nil
         }
-        return found ?? nil != nil
+        return found != nil
     }
 
-    /// Returns the first result of `look`, the index of its tier, and the nearer tiers that are known to have none.
+    /// Returns the first result of `look`, the index of its tier, and the nearer tiers that have answered without one.
+    ///
+    /// Does not ask tiers that accept no entry of `key`.
     private func first<Found: Sendable>(
         _ policy: TierPolicies.Policy,
+        _ key: CacheKey,
         _ look: @escaping @Sendable (Member) async throws -> Found?
     ) async throws -> (found: Found, index: Int, missed: [Int])? {
-        let indices = policy.indices(of: self.members.indices)
+        let indices = policy.indices(of: self.members.indices).filter {
+            self.members[$0].tier.accepts(key, byteCount: 0)
+        }
         var missed: [Int] = []
         guard policy == .concurrent, indices.count > 1 else {
             for index in indices {
@@ -186,7 +200,10 @@ final class ByteTierList: Sendable {
         }
         return try await withThrowingTaskGroup(of: (Int, Found?).self) { group in
             defer { group.cancelAll() }
-            for index in indices { group.addTask { (index, try await look(self.members[index])) } }
+            for index in indices {
+                // A search that is over waits for none of the others.
+                group.addTask { (index, try await SharedTask().value { try await look(self.members[index]) }) }
+            }
             while let (index, found) = try await group.next() {
                 if let found { return (found, index, missed.filter { $0 < index }) }
                 missed.append(index)
@@ -196,13 +213,14 @@ final class ByteTierList: Sendable {
     }
 
     /// Stores an entry of a farther tier in the background, unless the key has changed since `mark`.
+    @inline(never)
     private func fill(_ missed: [Int], with entry: ByteEntry, for key: CacheKey, since mark: KeyChanges.Mark) {
         for index in missed where self.members[index].tier.accepts(key, byteCount: entry.data.count) {
             let changes = self.changes
-            self.members[index].countFill()
-            self.members[index].tier.enqueueStore(entry.data, metadata: entry.metadata, for: key) {
+            let isStored = self.members[index].tier.enqueueStore(entry.data, metadata: entry.metadata, for: key) {
                 !changes.isUnchanged(since: mark)
             }
+            if isStored { self.members[index].countFill() }
         }
     }
 
@@ -210,10 +228,12 @@ final class ByteTierList: Sendable {
 
     /// Stores `data` in the tiers that accept it, in the background.
     func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async {
-        let (accepting, others) = self.beginStore(data, key)
-        _ = await self.attempts(others, self.policies.remove) { try await $0.remove(key) }
-        for member in accepting {
-            member.tier.enqueueStore(data, metadata: metadata, for: key) { false }
+        await self.changing(key) {
+            let (accepting, refusing) = self.members(storing: data, for: key)
+            _ = await self.attempts(refusing, self.policies.remove) { try await $0.remove(key) }
+            for member in accepting {
+                member.tier.enqueueStore(data, metadata: metadata, for: key) { false }
+            }
         }
     }
 
@@ -221,30 +241,39 @@ final class ByteTierList: Sendable {
     ///
     /// - Throws: The error of the nearest tier that failed; the others have stored it all the same.
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
-        let (accepting, others) = self.beginStore(data, key)
-        _ = await self.attempts(others, self.policies.remove) { try await $0.remove(key) }
-        let results = await self.attempts(accepting, self.policies.store) {
-            try await $0.store(data, metadata: metadata, for: key)
+        try await self.changing(key) {
+            let (accepting, refusing) = self.members(storing: data, for: key)
+            _ = await self.attempts(refusing, self.policies.remove) { try await $0.remove(key) }
+            guard !accepting.isEmpty || self.isEmpty else { throw CacheError.noTierAccepts(data.count) }
+            let results = await self.attempts(accepting, self.policies.store) {
+                try await $0.store(data, metadata: metadata, for: key)
+            }
+            for result in results { try result.get() }
         }
-        for result in results { try result.get() }
     }
 
-    /// Returns the tiers that store an entry, and the others whose older entry the cache removes.
-    private func beginStore(_ data: Data, _ key: CacheKey) -> (accepting: [Member], others: [Member]) {
-        // Before any tier changes: a fill that is under way must see it.
-        if self.members.count > 1 { self.changes.note(key.root) }
-        let accepting = self.members(self.policies.store).filter { $0.tier.accepts(key, byteCount: data.count) }
-        let others = self.members(self.policies.remove).filter { member in !accepting.contains { $0 === member } }
-        return (accepting, others)
+    /// Returns the tiers that store an entry, and the other ones whose older entry the cache removes.
+    private func members(storing data: Data, for key: CacheKey) -> (accepting: [Member], refusing: [Member]) {
+        let storing = self.policies.store.indices(of: self.members.indices)
+        let removing = self.policies.remove.indices(of: self.members.indices)
+        var (accepting, refusing): ([Member], [Member]) = ([], [])
+        for (index, member) in self.members.enumerated() {
+            if storing.contains(index), member.tier.accepts(key, byteCount: data.count) {
+                accepting.append(member)
+            } else if storing.contains(index) || removing.contains(index), member.tier.accepts(key, byteCount: 0) {
+                refusing.append(member)
+            }
+        }
+        return (accepting, refusing)
     }
 
     /// Removes the entry of `key`, and returns whether there was one.
     ///
     /// - Throws: The error of the nearest tier that failed; the others have removed it all the same.
     func remove(_ key: CacheKey) async throws -> Bool {
-        self.changes.note(key.root)
-        let results = await self.attempts(Array(self.members(self.policies.remove)), self.policies.remove) {
-            try await $0.remove(key)
+        let members = self.members(self.policies.remove).filter { $0.tier.accepts(key, byteCount: 0) }
+        let results = await self.changing(key) {
+            await self.attempts(members, self.policies.remove) { try await $0.remove(key) }
         }
         return try results.map { try $0.get() }.contains(true)
     }
@@ -253,9 +282,10 @@ final class ByteTierList: Sendable {
     ///
     /// - Throws: The error of the nearest tier that failed; the others have removed them all the same.
     func removeFamily(of key: CacheKey) async throws -> Bool {
-        self.changes.note(key.root)
-        let results = await self.attempts(Array(self.members(self.policies.remove)), self.policies.remove) {
-            try await $0.removeFamily(of: key)
+        let results = await self.changing(key) {
+            await self.attempts(Array(self.members(self.policies.remove)), self.policies.remove) {
+                try await $0.removeFamily(of: key)
+            }
         }
         return try results.map { try $0.get() }.contains(true)
     }
@@ -264,11 +294,22 @@ final class ByteTierList: Sendable {
     ///
     /// - Throws: The error of the nearest tier that failed; the others are empty all the same.
     func removeAll() async throws {
-        self.changes.noteAll()
-        let results = await self.attempts(Array(self.members(self.policies.clear)), self.policies.clear) {
-            try await $0.removeAll()
+        let results = await self.changing(nil) {
+            await self.attempts(Array(self.members(self.policies.clear)), self.policies.clear) {
+                try await $0.removeAll()
+            }
         }
         for result in results { try result.get() }
+    }
+
+    /// Runs a change to the family of `key`, or to all, which fills that are under way see from its begin to its end.
+    private func changing<Result>(
+        _ key: CacheKey?,
+        _ change: () async throws -> Result
+    ) async rethrows -> Result {
+        // A single tier is never filled.
+        guard self.members.count > 1 else { return try await change() }
+        return try await self.changes.counting(key?.root, change)
     }
 
     func waitForPendingStores() async {

@@ -3,39 +3,49 @@
 import FoundationEssentials
 import TintypeConcurrency
 
-/// Gives a byte tier an order, background stores and a time budget for each call.
+/// Gives a byte tier an order, background stores, limits, and a time budget for each call.
 ///
 /// The changes to one family of keys run one after the other, and reads of the family begin after the changes that came
 /// before them. The tier may therefore finish its calls in any order. A change that takes too long is cancelled, and the
 /// next one still waits for its end.
 ///
-/// After a change that failed, the tier may have an entry that should be gone. Reads then remove the family before they
-/// look, and find no entry until that succeeds.
+/// After a change that failed or was refused, the tier may have an entry that should be gone: the family is suspect. The
+/// next read removes the family before it looks, and finds no entry until that succeeds.
 final class OrderedTier: OrderedByteTier {
+    private struct Change {
+        let id: UInt64
+        /// Ends with the change, and with the task that counts its end.
+        let end: Task<Void, Never>
+    }
+
     private struct State {
         /// The last change to each family that has not ended.
-        var changes: [CacheKey: (id: UInt64, end: Task<Void, Never>)] = [:]
+        var changes: [CacheKey: Change] = [:]
         /// The last removal of all entries, for which later changes wait.
-        var clearing: (id: UInt64, end: Task<Void, Never>)?
+        var clearing: Change?
         var lastID: UInt64 = 0
+        var pendingCount = 0
         var pendingByteCount = 0
-        /// The families that may have entries which should be gone.
+        var readCount = 0
         var suspects: Set<CacheKey> = []
         var writeFailures = 0
         var lastWriteError: CacheError?
+
+        mutating func suspect(_ root: CacheKey) {
+            guard self.suspects.insert(root).inserted, self.suspects.count > OrderedTier.suspectLimit else { return }
+            if let other = self.suspects.first(where: { $0 != root }) { self.suspects.remove(other) }
+        }
     }
 
-    /// The end of a timed call.
-    private enum Outcome<Value: Sendable>: Sendable {
-        case value(Value)
-        case timedOut
-    }
-
-    /// The bytes that may wait to be stored.
+    /// The changes, and the bytes to store, that may wait.
+    private static let pendingLimit = 10_000
     private static let pendingByteLimit = 64 << 20
+    /// The reads that the tier may run at once, including those whose callers have left.
+    private static let readLimit = 256
     /// The families that the tier remembers after failed changes; beyond that it forgets any of them.
     private static let suspectLimit = 65_536
 
+    let name: String
     private let base: any ByteTier
     private let timeBudget: Duration
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -50,6 +60,7 @@ final class OrderedTier: OrderedByteTier {
         now: @escaping @Sendable () -> Date = { Date() },
         reportError: @escaping @Sendable (CacheError) -> Void = { _ in }
     ) {
+        self.name = base.name
         self.base = base
         self.timeBudget = timeBudget
         self.sleep = sleep
@@ -57,7 +68,6 @@ final class OrderedTier: OrderedByteTier {
         self.reportError = reportError
     }
 
-    var name: String { self.base.name }
     var isLocal: Bool { false }
 
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool { self.base.accepts(key, byteCount: byteCount) }
@@ -82,7 +92,10 @@ final class OrderedTier: OrderedByteTier {
 
     func file(for key: CacheKey) async throws -> CachedFile? { nil }
 
-    func contains(_ key: CacheKey) async -> Bool { ((try? await self.metadata(for: key)) ?? nil) != nil }
+    func contains(_ key: CacheKey) async -> Bool {
+        let metadata = try? await self.metadata(for: key)
+        return metadata != nil
+    }
 
     private func isOver(_ metadata: EntryMetadata) -> Bool { metadata.expiry.map { $0 <= self.now() } ?? false }
 
@@ -91,11 +104,18 @@ final class OrderedTier: OrderedByteTier {
         _ key: CacheKey,
         _ call: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await self.waiting {
+        guard self.beginRead() else { throw CacheError.tierBusy(self.name) }
+        return try await self.waiting {
+            defer { self.endRead() }
             let root = key.root
             for change in self.changes(to: root) { await change.value }
-            // Every change removes a suspect family first.
-            if self.isSuspect(root) { try await self.change(root) {}.value }
+            // The caller may have left, or its time may be over.
+            try Task.checkCancellation()
+            if self.isSuspect(root) {
+                // Every change removes a suspect family first. If another read has begun one, this read is a miss.
+                guard let repair = self.change(root, onlyIfIdle: true, {}) else { throw CacheError.tierBusy(self.name) }
+                try await repair.value
+            }
             return try await call()
         }
     }
@@ -103,7 +123,7 @@ final class OrderedTier: OrderedByteTier {
     // MARK: Writing
 
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
-        let store = try self.beginStore(data, metadata, key)
+        guard let store = try self.beginStore(data, metadata, key, unless: { false }) else { return }
         try await self.waiting { try await store.value }
     }
 
@@ -112,58 +132,64 @@ final class OrderedTier: OrderedByteTier {
         metadata: EntryMetadata,
         for key: CacheKey,
         unless isObsolete: @Sendable () -> Bool
-    ) {
-        guard !isObsolete() else { return }
-        _ = try? self.beginStore(data, metadata, key)
+    ) -> Bool {
+        let store = try? self.beginStore(data, metadata, key, unless: isObsolete)
+        return store != nil
     }
 
     func remove(_ key: CacheKey) async throws -> Bool {
         let base = self.base
-        let removal = self.change(key.root) { try await base.remove(key) }
-        return try await self.waiting { try await removal.value }
+        return try await self.changing(key.root) { try await base.remove(key) }
     }
 
     func removeFamily(of key: CacheKey) async throws -> Bool {
         let (base, root) = (self.base, key.root)
-        let removal = self.change(root) { try await base.removeFamily(of: root) }
-        return try await self.waiting { try await removal.value }
+        return try await self.changing(root) { try await base.removeFamily(of: root) }
     }
 
+    /// Removes all entries, however long that takes.
     func removeAll() async throws {
         let base = self.base
-        let removal = self.change(nil) { try await base.removeAll() }
-        try await self.waiting { try await removal.value }
+        guard let removal = self.change(nil, { try await base.removeAll() }) else { return }
+        // A caller that is cancelled leaves; the removal goes on.
+        try await SharedTask<Void>().value { try await removal.value }
     }
 
     func waitForPendingStores() async {
         for change in self.allChanges() { await change.value }
     }
 
+    @inline(never)
     func tierStatistics() async -> TierStatistics {
-        self.state.withLock { state in
-            var statistics = TierStatistics(name: self.name)
-            statistics.writeFailures = state.writeFailures
-            statistics.lastWriteError = state.lastWriteError
-            return statistics
-        }
+        let (failures, error) = self.failures()
+        var statistics = TierStatistics(name: self.name)
+        statistics.writeFailures = failures
+        statistics.lastWriteError = error
+        return statistics
     }
 
-    /// Begins a store, unless too many bytes wait; then it removes the older entry, which is out of date.
+    private func changing<Value: Sendable>(
+        _ root: CacheKey,
+        _ call: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let change = self.change(root, call) else { throw self.refusal(of: root) }
+        return try await self.waiting { try await change.value }
+    }
+
+    /// Begins a store; returns `nil` if it is obsolete.
     private func beginStore(
         _ data: Data,
         _ metadata: EntryMetadata,
-        _ key: CacheKey
-    ) throws(CacheError) -> Task<Void, any Error> {
-        let (base, byteCount) = (self.base, data.count)
-        guard let waiting = self.reserve(byteCount) else {
-            return self.change(key.root, releasing: byteCount) {
-                try await base.store(data, metadata: metadata, for: key)
-            }
+        _ key: CacheKey,
+        unless isObsolete: () -> Bool
+    ) throws(CacheError) -> Task<Void, any Error>? {
+        let (base, root) = (self.base, key.root)
+        let byteCount = data.count + metadata.memoryByteCount + key.excessByteCount
+        let store = self.change(root, byteCount: byteCount, unless: isObsolete) {
+            try await base.store(data, metadata: metadata, for: key)
         }
-        let error = CacheError.tooManyPending(waiting, inTier: self.name)
-        self.fail(nil, error)
-        _ = self.change(key.root) { _ = try await base.remove(key) }
-        throw error
+        if store == nil, !isObsolete() { throw self.refusal(of: root) }
+        return store
     }
 
     // MARK: Order
@@ -171,26 +197,42 @@ final class OrderedTier: OrderedByteTier {
     /// Runs `call` after all earlier changes to the family of `root`, or to all families.
     ///
     /// Each task ends with its call, which the time budget cancels. Later changes wait for it.
+    ///
+    /// - Returns: The change, or `nil` if it is obsolete, if too many changes wait, or if `onlyIfIdle` and one does.
+    @inline(never)
     private func change<Value: Sendable>(
         _ root: CacheKey?,
-        releasing byteCount: Int = 0,
+        byteCount: Int = 0,
+        onlyIfIdle: Bool = false,
+        unless isObsolete: () -> Bool = { false },
         _ call: @escaping @Sendable () async throws -> Value
-    ) -> Task<Value, any Error> {
+    ) -> Task<Value, any Error>? {
         self.state.withLock { state in
+            let isIdle = state.pendingCount == 0
+            let hasRoom =
+                state.pendingCount < Self.pendingLimit
+                && (byteCount == 0 || state.pendingByteCount == 0
+                    || state.pendingByteCount + byteCount <= Self.pendingByteLimit)
+            guard isIdle || hasRoom || root == nil else { return nil }
+            if onlyIfIdle, let root, state.changes[root] != nil { return nil }
+            guard !isObsolete() else { return nil }
             state.lastID += 1
+            state.pendingCount += 1
+            state.pendingByteCount += byteCount
             let id = state.lastID
             let earlier =
                 (root.map { [state.changes[$0]?.end] } ?? state.changes.values.map(\.end)) + [state.clearing?.end]
             let task = Task(name: "tier change") {
                 for change in earlier { await change?.value }
                 do {
-                    return try await self.limited {
-                        if let root, self.isSuspect(root) {
+                    guard let root else { return try await call() }
+                    return try await self.first(of: {
+                        if self.isSuspect(root) {
                             _ = try await self.base.removeFamily(of: root)
                             self.trust(root)
                         }
                         return try await call()
-                    }
+                    })
                 } catch {
                     let error = CacheError.tier(self.name, error)
                     self.fail(root, error)
@@ -201,14 +243,10 @@ final class OrderedTier: OrderedByteTier {
                 _ = await task.result
                 self.end(id, root, byteCount)
             }
-            if let root { state.changes[root] = (id, end) } else { state.clearing = (id, end) }
+            let change = Change(id: id, end: end)
+            if let root { state.changes[root] = change } else { state.clearing = change }
             return task
         }
-    }
-
-    /// Returns the result of `call`, which it cancels when the time budget is over; waits for its end even then.
-    private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        try await self.first(of: call)
     }
 
     /// Returns the result of `call`, or throws when the time budget is over or the caller is cancelled.
@@ -219,18 +257,20 @@ final class OrderedTier: OrderedByteTier {
         return try await self.first { try await shared.value(call) }
     }
 
+    /// Returns the result of `call`, which it cancels when the time budget is over; waits for its end even then.
     private func first<Value: Sendable>(of call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let (budget, sleep) = (self.timeBudget, self.sleep)
-        let outcome = try await withThrowingTaskGroup(of: Outcome<Value>.self) { group in
+        // `nil` is the end of the budget.
+        let result = try await withThrowingTaskGroup(of: Result<Value, Never>?.self) { group in
             defer { group.cancelAll() }
-            group.addTask { .value(try await call()) }
+            group.addTask { .success(try await call()) }
             group.addTask {
                 try await sleep(budget)
-                return .timedOut
+                return nil
             }
-            return try await group.next()
+            return try await group.next() ?? nil
         }
-        guard case .value(let value)? = outcome else { throw CacheError.tierTimedOut(self.name, budget) }
+        guard case .success(let value)? = result else { throw CacheError.tierTimedOut(self.name, budget) }
         return value
     }
 
@@ -249,6 +289,11 @@ final class OrderedTier: OrderedByteTier {
     }
 
     @inline(never)
+    private func failures() -> (count: Int, last: CacheError?) {
+        self.state.withLock { ($0.writeFailures, $0.lastWriteError) }
+    }
+
+    @inline(never)
     private func isSuspect(_ root: CacheKey) -> Bool { self.state.withLock { $0.suspects.contains(root) } }
 
     @inline(never)
@@ -261,27 +306,39 @@ final class OrderedTier: OrderedByteTier {
         self.state.withLock { state in
             state.writeFailures += 1
             state.lastWriteError = error
-            guard let root else { return }
-            if state.suspects.count >= Self.suspectLimit, let any = state.suspects.first { state.suspects.remove(any) }
-            state.suspects.insert(root)
+            if let root { state.suspect(root) }
         }
         self.reportError(error)
     }
 
-    /// Counts bytes that wait to be stored, or returns their number if there are too many.
+    /// Counts a change that was refused because too many wait, and returns its error.
+    private func refusal(of root: CacheKey) -> CacheError {
+        let error = CacheError.tooManyPending(self.pendingByteCount(), inTier: self.name)
+        self.fail(root, error)
+        return error
+    }
+
     @inline(never)
-    private func reserve(_ byteCount: Int) -> Int? {
+    private func pendingByteCount() -> Int { self.state.withLock { $0.pendingByteCount } }
+
+    @inline(never)
+    private func beginRead() -> Bool {
         self.state.withLock { state in
-            let sum = state.pendingByteCount + byteCount
-            guard sum <= Self.pendingByteLimit || state.pendingByteCount == 0 else { return state.pendingByteCount }
-            state.pendingByteCount = sum
-            return nil
+            guard state.readCount < Self.readLimit else { return false }
+            state.readCount += 1
+            return true
         }
+    }
+
+    @inline(never)
+    private func endRead() {
+        self.state.withLock { $0.readCount -= 1 }
     }
 
     @inline(never)
     private func end(_ id: UInt64, _ root: CacheKey?, _ byteCount: Int) {
         self.state.withLock { state in
+            state.pendingCount -= 1
             state.pendingByteCount -= byteCount
             if let root, state.changes[root]?.id == id { state.changes[root] = nil }
             if root == nil, state.clearing?.id == id { state.clearing = nil }
