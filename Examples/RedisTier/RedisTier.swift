@@ -23,7 +23,6 @@ public actor RedisTier: ByteTier {
     public init(host: String = "127.0.0.1", port: Int32 = 6_379, lifetime: Int = 604_800) {
         (self.host, self.port, self.lifetime) = (host, port, lifetime)
     }
-
     deinit { self.executor.shutdown() }
 
     public nonisolated func accepts(_ key: CacheKey, byteCount: Int) -> Bool { byteCount <= 4 << 20 }
@@ -34,9 +33,9 @@ public actor RedisTier: ByteTier {
     }
 
     public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) throws {
-        let entry = ByteEntry(data: data, metadata: metadata).encoded(for: key)
-        _ = try self.run("HSET", self.family(of: key), key.digest, value: entry)
-        _ = try self.run("EXPIRE", self.family(of: key), "\(self.lifetime)")
+        let (family, entry) = (self.family(of: key), ByteEntry(data: data, metadata: metadata))
+        _ = try self.run("HSET", family, key.digest, value: entry.encoded(for: key))
+        _ = try self.run("EXPIRE", family, "\(self.lifetime)")
     }
 
     public func remove(_ key: CacheKey) throws -> Bool {
@@ -80,10 +79,8 @@ private final class Connection {
     func reply(to parts: [Data]) throws -> Reply {
         var command = Data("*\(parts.count)\r\n".utf8)
         for part in parts { command += Data("$\(part.count)\r\n".utf8) + part + Data("\r\n".utf8) }
-        _ = command.withUnsafeBytes { bytes in
-            let text = bytes.assumingMemoryBound(to: CChar.self)
-            return redisAppendFormattedCommand(self.context, text.baseAddress, text.count)
-        }
+        let text = command.map { CChar(bitPattern: $0) }
+        redisAppendFormattedCommand(self.context, text, text.count)
         var raw: UnsafeMutableRawPointer?
         guard redisGetReply(self.context, &raw) == REDIS_OK, let raw else { throw self.failure }
         defer { freeReplyObject(raw) }
@@ -96,5 +93,8 @@ private final class Connection {
         }
     }
 
-    private var failure: RedisTier.Failure { .init(description: String(cString: &self.context.pointee.errstr.0)) }
+    private var failure: RedisTier.Failure {
+        let text = withUnsafeBytes(of: self.context.pointee.errstr) { Array($0.prefix { $0 != 0 }) }
+        return RedisTier.Failure(description: String(decoding: text, as: UTF8.self))
+    }
 }
