@@ -6,7 +6,7 @@ import TintypeConcurrency
 ///
 /// Each lane is an actor on a serial executor with one thread of its own. A job runs on one lane, so no more images are
 /// processed at once than there are lanes, and the cooperative pool is never blocked. Idle lanes help with a large job.
-public final class DecodeLanes: Sendable {
+package final class DecodeLanes: Sendable {
     private struct Load {
         /// The jobs of the lane, running or waiting.
         var count = 0
@@ -31,11 +31,7 @@ public final class DecodeLanes: Sendable {
     /// Creates `count` lanes, at least one.
     ///
     /// Their threads start with their first job.
-    ///
-    /// ```swift
-    /// let lanes = DecodeLanes(count: 2)
-    /// ```
-    public convenience init(count: Int) {
+    package convenience init(count: Int) {
         self.init(count: count, startThread: POSIXThread.start)
     }
 
@@ -49,14 +45,9 @@ public final class DecodeLanes: Sendable {
     ///
     /// If the system refuses a thread for that lane, another lane that has a thread runs the work.
     ///
-    /// ```swift
-    /// let lanes = DecodeLanes(count: 2)
-    /// let small = try await lanes.run { try image.resized(.width(400)) }
-    /// ```
-    ///
     /// - Throws: `CancellationError` if the task is cancelled before the work begins, `CodingError.Code.tooManyThreads`
     ///   or `.outOfMemory` if no lane has a thread, any error of the work.
-    public func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
+    package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         let index = try self.takeLane()
         defer { self.loads.withLock { $0[index].count -= 1 } }
         return try await self.lanes[index].run(work)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import TintypeCoding
-public import TintypeConcurrency
-public import TintypeImage
+package import FoundationEssentials
+package import TintypeCoding
+package import TintypeConcurrency
+package import TintypeImage
 
 /// Makes previews of one image while its bytes arrive, on the thread of one decode lane.
-public actor PreviewDecoder {
+package actor PreviewDecoder {
     private nonisolated let lane: DecodeLane
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
 
     private let registry: CoderRegistry
     private let coder: (any ImageCoder)?
@@ -55,10 +55,6 @@ public actor PreviewDecoder {
 
     /// Creates a decoder that has seen no bytes.
     ///
-    /// ```swift
-    /// let decoder = PreviewDecoder(registry: CoderRegistry(), lanes: DecodeLanes(count: 1))
-    /// ```
-    ///
     /// - Parameters:
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
@@ -67,7 +63,7 @@ public actor PreviewDecoder {
     ///   - lanes: The lanes, one of which does the work.
     ///   - gate: Weighs the memory of previews. If it has no room, the image has no previews.
     ///   - rendering: Returns the rendering of previews when the header is known; `nil` leaves them as they are.
-    public init(
+    package init(
         registry: CoderRegistry,
         coder: (any ImageCoder)? = nil,
         options: DecodeOptions = DecodeOptions(),
@@ -86,12 +82,7 @@ public actor PreviewDecoder {
     /// Decodes bytes, and returns the image as far as it is known, if there is something new to show.
     ///
     /// It is upright and marked as a preview.
-    ///
-    /// ```swift
-    /// let decoder = PreviewDecoder(registry: CoderRegistry(), lanes: DecodeLanes(count: 1))
-    /// if let preview = await decoder.append(data.prefix(20_000)) { show(preview) }
-    /// ```
-    public func append(_ bytes: Data) -> Image? {
+    package func append(_ bytes: Data) -> Image? {
         guard !self.isOver, !Task.isCancelled else { return nil }
         do {
             return try self.preview(after: bytes)

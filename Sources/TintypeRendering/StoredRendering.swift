@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeCoding
-public import TintypeImage
+package import TintypeImage
 
 /// The way from a stored preview or frame of a file to the image that is shown.
 ///
 /// It is resized, finished (brought to sRGB and turned), and transformed.
-public struct StoredRendering: Sendable {
+package struct StoredRendering: Sendable {
     /// The stored size that suffices.
     let sufficientSize: PixelSize
     /// The stored size after the resize.
@@ -21,20 +21,16 @@ public struct StoredRendering: Sendable {
     let transform: Transform?
 
     /// Transforms of finished images.
-    public struct Transform: Sendable {
+    package struct Transform: Sendable {
         let byteCount: @Sendable (_ finished: PixelLayout) -> Int
         let image: @Sendable (_ finished: Image) throws -> Image
 
         /// Describes transforms.
         ///
-        /// ```swift
-        /// let transform = StoredRendering.Transform(byteCount: { 2 * $0.byteCount }) { try pipeline.transform($0) }
-        /// ```
-        ///
         /// - Parameters:
         ///   - byteCount: The most bytes that they take at once, with the image and the result.
         ///   - image: Transforms an image.
-        public init(
+        package init(
             byteCount: @escaping @Sendable (_ finished: PixelLayout) -> Int,
             image: @escaping @Sendable (_ finished: Image) throws -> Image
         ) {
@@ -45,16 +41,6 @@ public struct StoredRendering: Sendable {
 
     /// Describes a rendering.
     ///
-    /// ```swift
-    /// let rendering = StoredRendering(
-    ///     sufficientSize: PixelSize(width: 400, height: 300),
-    ///     size: PixelSize(width: 400, height: 300),
-    ///     orientation: .up,
-    ///     byteCount: { _ in 0 },
-    ///     resize: { try $0.resized(.stretch(width: 400, height: 300)) }
-    /// )
-    /// ```
-    ///
     /// - Parameters:
     ///   - sufficientSize: The stored size that suffices: decoders may give less than the whole.
     ///   - size: The stored size after the resize.
@@ -62,7 +48,7 @@ public struct StoredRendering: Sendable {
     ///   - byteCount: The bytes that the resize takes in addition to its source and its result.
     ///   - resize: Resizes a whole image that is not turned, and marks the result with its turn.
     ///   - transform: The transforms of the finished image.
-    public init(
+    package init(
         sufficientSize: PixelSize,
         size: PixelSize,
         orientation: Orientation,

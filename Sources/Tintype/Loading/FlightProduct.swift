@@ -57,7 +57,7 @@ extension FlightTable.Product {
             source: request.sourceKey,
             origin: rules.resourceKey(of: request),
             queries: isImage ? [plan.bytes.query, plan.image.query] : [plan.bytes.query],
-            terms: ImageRequest.FlightTerms(request, ofImage: isImage),
+            terms: .init(request, ofImage: isImage),
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale

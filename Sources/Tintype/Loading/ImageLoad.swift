@@ -376,12 +376,8 @@ struct ImageLoad: Sendable {
         // Read the demand once: callers may leave meanwhile, but the image is in the cache all the same.
         let tiers = self.flight.demand.imageTiers
         if tiers.contains(.memory) {
-            var metadata = self.request.noting(response.metadata, at: self.rules.now())
+            var metadata = self.request.noting(response.metadata, at: self.rules.now(), isInMemory: true)
             metadata.response = metadata.response?.reduced
-            if let lifetime = self.request.caching.memoryLifetime {
-                let end = self.rules.now().addingTimeInterval(lifetime / .seconds(1))
-                metadata.expiry = metadata.expiry.map { min($0, end) } ?? end
-            }
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
             // A newer body may come meanwhile, and its callers must not find this image.
             self.cache.memory.insert(response.image, metadata: metadata, for: self.request.key) {

@@ -43,11 +43,8 @@ struct CachingPlan: Sendable, Hashable {
         self.policy = isInline && policy.revalidates ? .neverRevalidate : policy
 
         var bytes = caching.originals.subtracting(isLocal ? .all : .memory)
-        var image = caching.originals.subtracting(.disk)
-        if subject.contains(.variant) {
-            image = caching.variants
-            if image.followsLoader { image.store = variantTiers }
-        }
+        var image = subject.contains(.variant) ? caching.variants : caching.originals.subtracting(.disk)
+        if image.followsLoader { image.store = variantTiers }
         // Encoding a variant may drop its profile.
         if options.contains(.keepColorProfile) { image = image.subtracting(.disk) }
         if policy == .reload {

@@ -37,14 +37,17 @@ extension ImageRequest {
     }
 
     /// Returns metadata with the lifetime and the extra values of the request; the earlier end counts.
-    func noting(_ metadata: EntryMetadata, at now: Date) -> EntryMetadata {
+    func noting(_ metadata: EntryMetadata, at now: Date, isInMemory: Bool = false) -> EntryMetadata {
         let caching = self.caching
-        guard caching.lifetime != nil || !caching.extra.isEmpty else { return metadata }
+        let memoryLifetime = isInMemory ? caching.memoryLifetime : nil
+        guard caching.lifetime != nil || memoryLifetime != nil || !caching.extra.isEmpty else { return metadata }
         var metadata = metadata
-        if let lifetime = caching.lifetime {
-            let end = now.addingTimeInterval(lifetime / .seconds(1))
+        func end(after lifetime: Duration?) {
+            guard let end = lifetime.map({ now.addingTimeInterval($0 / .seconds(1)) }) else { return }
             metadata.expiry = metadata.expiry.map { min($0, end) } ?? end
         }
+        end(after: caching.lifetime)
+        end(after: memoryLifetime)
         metadata.extra.merge(caching.extra) { _, new in new }
         return metadata
     }

@@ -124,22 +124,14 @@ extension ResponseRecord {
 }
 
 /// The digest of a body, for comparing the bytes of two images.
-public enum BodyDigest {
+package enum BodyDigest {
     /// Returns the 64-bit XXH3 of `body`, which detects changes but can be forged.
-    ///
-    /// ```swift
-    /// let digest = BodyDigest.value(of: data)
-    /// ```
-    public static func value(of body: Data) -> UInt64 {
+    package static func value(of body: Data) -> UInt64 {
         body.withUnsafeBytes { cxxhash_64bits($0.baseAddress, $0.count) }
     }
 
     /// Returns the first 128 bits of the SHA-256 of `body` as hexadecimal digits, which cannot be forged.
-    ///
-    /// ```swift
-    /// let etag = "\"\(BodyDigest.tag(of: data))\""
-    /// ```
-    public static func tag(of body: Data) -> String {
+    package static func tag(of body: Data) -> String {
         body.withUnsafeBytes { String(KeyDigest(of: $0).fileName.prefix(32)) }
     }
 }

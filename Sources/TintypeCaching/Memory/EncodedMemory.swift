@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 import TintypeConcurrency
 
 /// An encoded image in memory, as a server sends it.
-public final class EncodedEntry: Sendable {
+package final class EncodedEntry: Sendable {
     /// The key of the entry, under which the disk may have it as well.
-    public let key: CacheKey
+    package let key: CacheKey
     /// The encoded bytes.
-    public let data: Data
+    package let data: Data
     /// The metadata of the encoded bytes, and of the original from which the image was made.
-    public let metadata: EntryMetadata
+    package let metadata: EntryMetadata
 
     /// Creates an entry.
-    ///
-    /// ```swift
-    /// let entry = EncodedEntry(key: key, data: data, metadata: metadata)
-    /// ```
-    public init(key: CacheKey, data: Data, metadata: EntryMetadata) {
+    package init(key: CacheKey, data: Data, metadata: EntryMetadata) {
         self.key = key
         self.data = data
         self.metadata = metadata
     }
 
     /// The cost of the entry in bytes.
-    public var cost: Int { self.data.count + self.metadata.memoryByteCount + 512 + self.key.excessByteCount }
+    package var cost: Int { self.data.count + self.metadata.memoryByteCount + 512 + self.key.excessByteCount }
 }
 
 /// The encoded images of a memory tier, which have their own limit and are evicted in LRU order.

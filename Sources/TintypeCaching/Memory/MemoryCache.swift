@@ -263,11 +263,7 @@ public final class MemoryCache: Sendable {
     /// Returns the encoded image for `key` and an encoding, and counts the access as a use.
     ///
     /// Takes about as long as the look-up of an image, and does not allocate.
-    ///
-    /// ```swift
-    /// let jpeg = memory.encodedEntry(for: key, encoding: 1)?.data
-    /// ```
-    public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
+    package func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
         self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
     }
 
@@ -275,12 +271,7 @@ public final class MemoryCache: Sendable {
     ///
     /// If `isObsolete` becomes true and the entry is removed afterwards, no later look-up finds it. `isObsolete` must not
     /// wait, may be called while the cache is locked, and must not call the cache.
-    ///
-    /// ```swift
-    /// let entry = EncodedEntry(key: key, data: data, metadata: metadata)
-    /// memory.keepEncoded(entry, for: key, encoding: 1) { Task.isCancelled }
-    /// ```
-    public func keepEncoded(
+    package func keepEncoded(
         _ entry: EncodedEntry,
         for key: CacheKey,
         encoding: UInt64,

@@ -7,7 +7,7 @@ import TintypeImage
 /// Decoded frames of any number of animations, within a limit of bytes.
 ///
 /// The least recently shown frames are removed first.
-public final class FramePool: Sendable {
+package final class FramePool: Sendable {
     /// The animation of a frame.
     enum Source: Hashable, Sendable {
         /// All sources that share a name.
@@ -49,34 +49,25 @@ public final class FramePool: Sendable {
     private static let entryByteCount = 512
 
     /// The bytes that the pool may hold: the pixels, and half a kilobyte for each frame.
-    public let byteLimit: Int
+    package let byteLimit: Int
     private let state = Locked(State())
     private let decoders = Locked<[String: Decoder]>([:])
 
     /// Creates a pool, by default of 64 MiB.
     ///
     /// A limit of 0 keeps nothing.
-    ///
-    /// ```swift
-    /// let pool = FramePool(byteLimit: 128 << 20)
-    /// ```
-    public init(byteLimit: Int = 64 << 20) {
+    package init(byteLimit: Int = 64 << 20) {
         self.byteLimit = max(0, byteLimit)
     }
 
     /// The bytes that the pool holds: of pixels, and half a kilobyte for each frame.
-    public var byteCount: Int { self.state.withLock { $0.byteCount } }
+    package var byteCount: Int { self.state.withLock { $0.byteCount } }
 
     /// The frames that the pool holds.
-    public var frameCount: Int { self.state.withLock { $0.frameCount } }
+    package var frameCount: Int { self.state.withLock { $0.frameCount } }
 
     /// Removes every frame.
-    ///
-    /// ```swift
-    /// let pool = FramePool()
-    /// pool.removeAll()
-    /// ```
-    public func removeAll() {
+    package func removeAll() {
         // Free the frames outside the lock.
         let dropped = self.state.withLock { state -> [Entry?] in
             defer { state = State() }

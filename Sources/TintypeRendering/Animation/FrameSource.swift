@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TintypeCoding
-public import TintypeConcurrency
+package import TintypeConcurrency
 public import TintypeImage
 
 /// The frames of one image, each decoded when it is requested.
@@ -23,11 +23,6 @@ public final class FrameSource: Sendable {
 
     /// Opens a source.
     ///
-    /// ```swift
-    /// let decoder = try ImageDecoder(data, registry: CoderRegistry())
-    /// let frames = FrameSource(decoder, lanes: DecodeLanes(count: 1))
-    /// ```
-    ///
     /// - Parameters:
     ///   - decoder: The decoder, which has read the header and checked the limits.
     ///   - options: The options of the decode, except the frame.
@@ -38,7 +33,7 @@ public final class FrameSource: Sendable {
     ///   - name: Stands for the bytes and the rendering: sources of the same name share frames in a pool. `nil` shares with
     ///     no source.
     ///   - gate: Weighs the memory of each frame while it is decoded.
-    public init(
+    package init(
         _ decoder: ImageDecoder,
         options: DecodeOptions = DecodeOptions(),
         rendering: StoredRendering? = nil,

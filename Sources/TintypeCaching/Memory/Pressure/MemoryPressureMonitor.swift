@@ -10,7 +10,7 @@ package import TintypeConcurrency
 /// It watches the pressure stall information of the machine and of the process' cgroup, and the events of the cgroup.
 /// If the kernel does not permit signals, it polls once a second. All caches of a process share one monitor, which ends
 /// with the last of them.
-public final class MemoryPressureMonitor: Sendable {
+package final class MemoryPressureMonitor: Sendable {
     /// A subscription, which ends when it is released.
     package final class Subscription: Sendable {
         private let monitor: MemoryPressureMonitor
@@ -40,11 +40,7 @@ public final class MemoryPressureMonitor: Sendable {
     private let startThread: POSIXThread.Starter
 
     /// Returns the monitor of this process, and starts it if it is not running.
-    ///
-    /// ```swift
-    /// let monitor = MemoryPressureMonitor.shared()
-    /// ```
-    public static func shared() -> MemoryPressureMonitor {
+    package static func shared() -> MemoryPressureMonitor {
         // The new thread does not take this lock.
         self.current.withLock { current in
             if let monitor = current.monitor { return monitor }
@@ -98,13 +94,13 @@ public final class MemoryPressureMonitor: Sendable {
 }
 
 /// The severity of a shortage of memory.
-public enum MemoryPressure: Int, Sendable, Hashable, Comparable {
+package enum MemoryPressure: Int, Sendable, Hashable, Comparable {
     /// Some tasks wait for memory, so caches should release the part that they can spare.
     case some = 1
     /// All tasks wait for memory, or the cgroup has reached its limit, so caches should release everything.
     case full = 2
 
-    public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool {
+    package static func < (left: MemoryPressure, right: MemoryPressure) -> Bool {
         left.rawValue < right.rawValue
     }
 }
