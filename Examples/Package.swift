@@ -45,6 +45,22 @@ let package = Package(
             path: "Tests/RedisTierTests",
             swiftSettings: policy
         ),
+        // A coder, a fetcher, a transformer and an observer of a program's own.
+        .target(
+            name: "Samples",
+            dependencies: [.product(name: "Tintype", package: "tintype")],
+            path: "Samples",
+            swiftSettings: policy
+        ),
+        .testTarget(
+            name: "SamplesTests",
+            dependencies: [
+                "Samples", .product(name: "Tintype", package: "tintype"),
+                .product(name: "TintypeTestSupport", package: "tintype"),
+            ],
+            path: "Tests/SamplesTests",
+            swiftSettings: policy
+        ),
         .executableTarget(
             name: "TintypeDemo",
             dependencies: [

@@ -108,6 +108,23 @@ func show(_ request: ImageRequest, _ loader: LoaderActor, in target: Frame) {
     loader.load(request, into: target)
 }
 
+struct StubFetcher: ImageFetching {
+    let bodies: [URL: Data]
+
+    func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+        let body = bodies[request.url]
+        return DownloadResponse(body: body ?? Data(), url: request.url, status: body == nil ? 404 : 200)
+    }
+}
+
+func makeStubbedLoader(_ url: URL, _ png: Data) -> LoaderActor {
+    var configuration = LoaderActor.Configuration()
+    configuration.disk = nil
+    configuration.fetcher = StubFetcher(bodies: [url: png])
+    let loader = LoaderActor(configuration: configuration)
+    return loader
+}
+
 /// The least that a target has to have.
 actor Frame: ImageTarget {
     nonisolated let imageLoads = TargetLoads()
