@@ -9,9 +9,9 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// What a loader tells of its loads: events, metrics, counters.
+/// The events, metrics and counters of a loader.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ActivityTests {
-    /// Keeps what it hears in words.
+    /// An observer that records activities.
     final class Log: LoadObserver {
         private let state = Locked<[LoadActivity]>([])
 
@@ -198,14 +198,15 @@ import TintypeTestTraits
         }
         await loader.shutdown()
         let loads = Dictionary(grouping: self.log.activities.filter { $0.loadID > 0 }, by: \.loadID)
-        // An image, and its bytes; a caller that comes late may begin a load that finds the image in memory.
+        // Each URL takes a load of the image and a load of its bytes. A late caller may begin another load, which finds
+        // the image in memory.
         #expect(loads.count >= 40)
         for activities in loads.values {
             let words = activities.map { $0.kind.word }
             #expect(words.first == "started" && words.last?.hasPrefix("finished ") == true, "\(words)")
         }
         let statistics = await loader.statistics()
-        // Those that came at the very end are only counted.
+        // The statistics also count callers that joined too late for a report.
         #expect(statistics.images.joined >= self.log.words.filter { $0 == "image joined" }.count)
     }
 
@@ -223,7 +224,7 @@ import TintypeTestTraits
         take()
         #expect(words.withLock { $0 }.isEmpty)
         add(.started)
-        // What happens while one is told comes behind it.
+        // An activity that is added during a report is reported after it.
         queue.takeEach { activity in
             if case .started = activity.kind {
                 add(.hit(.memory, tier: nil))
@@ -360,9 +361,9 @@ import TintypeTestTraits
             self.origin.script("/b", .body(try makePNG()))
             _ = try await loader.image(for: request)
         }
-        // An encoded image of the one in memory, which is found at once then.
+        // The first call encodes the image in memory. The others find the encoded image in memory.
         for _ in 0..<3 { _ = try await loader.encoded(request, as: .png) }
-        // Bytes that the disk has ready.
+        // The bytes are ready on disk.
         for _ in 0..<2 { _ = try await loader.data(for: request) }
         let statistics = await loader.statistics()
         #expect(statistics.cache.memory.hits - statistics.thumbnailsOfOriginals == 2)
@@ -446,7 +447,7 @@ import TintypeTestTraits
 }
 
 extension LoadActivity.Kind {
-    /// What happened, in a word, and what matters of it.
+    /// The kind and its main details, in a few words.
     fileprivate var word: String {
         switch self {
         case .started: "started"

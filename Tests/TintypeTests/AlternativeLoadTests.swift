@@ -17,7 +17,7 @@ import TintypeTestSupport
 
     private static func request(_ path: String) -> ImageRequest { ImageRequest(url: URL(filePath: path)) }
 
-    /// Loads paths that end with a letter of `paths`; other loads fail with `error`.
+    /// Loads the source at `path`. All other sources fail with `error`.
     private func load(
         _ request: ImageRequest,
         succeedingAt path: String?,

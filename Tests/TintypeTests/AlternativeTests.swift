@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Sources that are tried in order, and an image for when all fail.
+/// Alternative sources, tried in order, and the image that stands in if all fail.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct AlternativeTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin

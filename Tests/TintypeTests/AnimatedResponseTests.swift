@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// What a load says of an animation, and what it does with its frames.
+/// The animation properties of a response, and the frames of a load.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct AnimatedResponseTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()
@@ -16,7 +16,7 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    /// A loader with the library's own coders: the fixture's counting ones have no frames.
+    /// Returns a loader with the library's own coders, because the fixture's counting coders have no frames.
     private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
         self.fixture.makeLoader { configuration in
             configuration.coders = CoderRegistry()
@@ -24,7 +24,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Three frames of 100, 200 and 300 ms, five times, on 40x20 pixels.
+    /// Returns an animation of 40x20 pixels that plays three frames of 100, 200 and 300 ms five times.
     private static func animation(as format: ImageFormat) throws -> [UInt8] {
         let frames = try (0..<3).map { index in
             let pixels = try PixelBuffer.make(.rgb8, width: 40, height: 20) { column, row, channel in
@@ -73,7 +73,7 @@ import TintypeTestTraits
         Self.check(try await loader.response(for: request), from: .memory, as: format)
         // The encoded variant is a still.
         Self.check(try await self.makeLoader().response(for: request), from: .disk, as: format)
-        // Made of the full size in memory.
+        // The thumbnail is made from the full size in memory.
         let other = self.makeLoader()
         _ = try await other.response(for: ImageRequest(url: self.origin.url("/a")))
         var small = request
@@ -96,7 +96,7 @@ import TintypeTestTraits
         let confirmed = try await loader.response(for: request)
         #expect(confirmed.revalidation == .notModified)
         #expect((confirmed.frameCount, confirmed.loopCount, confirmed.duration) == (3, 5, .milliseconds(600)))
-        // And still is in memory.
+        // The image in memory knows its animation too.
         var cached = request
         cached.cachePolicy = .cacheOnly
         Self.check(try await loader.response(for: cached), from: .memory, as: .gif)
@@ -136,7 +136,7 @@ import TintypeTestTraits
             let frame = try await source.frame(at: index)
             #expect((frame.width, frame.height) == (10, 5))
         }
-        // Rows are padded to 64 bytes; 512 are what a frame takes besides.
+        // Rows are padded to 64 bytes, and each frame counts 512 bytes more.
         #expect(loader.framePool.byteCount == 3 * (64 * 5 + 512))
         let image = try await loader.image(for: request)
         let first = try await source.frame(at: 0)
@@ -158,7 +158,7 @@ import TintypeTestTraits
             #expect(try await other.frame(at: index).pixels === first.pixels)
         }
         #expect(loader.framePool.frameCount == 3)
-        // Of another size, or of other bytes, they are others.
+        // Another size and other bytes have their own frames.
         var small = request
         small.thumbnail = .fit(width: 10, height: 10)
         #expect(try await loader.frames(for: small).frame(at: 0).width == 10)
@@ -177,7 +177,7 @@ import TintypeTestTraits
         #expect(loader.framePool.frameCount == 0)
         var request = plain
         request.options = .preloadAllFrames
-        // The image is in memory, its frames are not.
+        // The image is in memory, but its frames are not.
         _ = try await loader.image(for: request)
         #expect(loader.framePool.frameCount == 3)
         loader.framePool.removeAll()
@@ -187,7 +187,7 @@ import TintypeTestTraits
         let other = self.makeLoader { $0.disk = nil }
         _ = try await other.image(for: request)
         #expect(other.framePool.frameCount == 3)
-        // Once for each loader that has no disk, or an empty one.
+        // One request for each loader: the first has an empty disk, the second has no disk.
         #expect(self.origin.requestCount(for: "/a") == 2)
         request.options.insert(.firstFrameOnly)
         other.framePool.removeAll()

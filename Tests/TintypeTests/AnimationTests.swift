@@ -62,7 +62,7 @@ import TintypeTestTraits
             rendering: .init(scaleDownLimit: 1 << 20)
         )
         let image = try await LoaderFixture().makeLoader().image(for: request)
-        // 2268x1512 by the square root of 262,144 / 3,429,216.
+        // 2268x1512 times the square root of 262,144 / 3,429,216.
         #expect((image.width, image.height) == (627, 418))
         let whole = ImageRequest(
             source: .init(url: Fixtures.url("flower.jpg")),

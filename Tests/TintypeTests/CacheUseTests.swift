@@ -6,7 +6,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Which tiers a load reads and fills, for originals and for what is made of them.
+/// The tiers that a load reads and fills, for originals and for variants.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CacheUseTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
@@ -87,7 +87,7 @@ import TintypeTestTraits
         let lock = try KeptLock(of: self.fixture.directory.path(of: "cache"))
         let loader = self.fixture.makeLoader(change)
         let response = try await loader.response(for: request)
-        // What is stored is found without the lock.
+        // A load finds stored entries without the lock.
         #expect(response.source == (isUsed ? .disk : .network))
         #expect(response.storeError?.code == (isUsed ? nil : .cacheFailed))
         var reload = request
@@ -106,7 +106,7 @@ import TintypeTestTraits
         let response = try await self.fixture.makeLoader().response(for: request)
         #expect(response.source == .disk)
         #expect(response.image.width == 400)
-        // Made anew, it was stored anew, and the origin was not needed.
+        // The loader made and stored the variant again, without a request to the origin.
         #expect(self.requests == 1)
         guard let entry = try await loader.cache.entry(for: request.key) else {
             Issue.record("not stored anew")

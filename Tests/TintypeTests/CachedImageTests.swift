@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Bytes that are here already, and what the cache has of a request.
+/// Images from bytes at hand, and the cache entries of a request.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CachedImageTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
@@ -22,7 +22,7 @@ import TintypeTestTraits
 
     private var requests: Int { self.origin.requestCount(for: "/a") }
 
-    // MARK: Bytes that are here
+    // MARK: Bytes at hand
 
     @Test func `bytes become an image without a request`() async throws {
         let loader = self.fixture.makeLoader()
@@ -182,7 +182,7 @@ import TintypeTestTraits
         #expect(await !loader.contains(request))
     }
 
-    // MARK: Asking and removing
+    // MARK: Lookup and removal
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness], [[:], ["Accept-Language": "de", "X-User": "1"]])
     func `a removal takes the original and all that was made of it, in both tiers`(
@@ -299,7 +299,7 @@ import TintypeTestTraits
             options: .waitForStore
         )
         let first = try await self.fixture.makeLoader().response(for: thumbnail)
-        // Under `revalidate` the entry is stored again with what the origin confirms.
+        // Under `revalidate` the loader stores the entry again with the confirmed metadata.
         let loader = self.fixture.makeLoader()
         for _ in 0..<2 {
             let response = try await loader.response(for: thumbnail)

@@ -42,7 +42,7 @@ struct ClosureFetcher: ImageFetching {
     }
 }
 
-/// A disk that holds up stores for which loads wait, and does something else after stores and opened files.
+/// A disk tier that runs closures around the stores that a load waits for, and after it finds a file.
 final class HeldTier: OrderedByteTier {
     let base: DiskCache
     let storeCount = DecodeCounter()
@@ -101,7 +101,7 @@ final class HeldTier: OrderedByteTier {
     func tierStatistics() async -> TierStatistics { await self.base.tierStatistics() }
 }
 
-/// A byte tier in memory, as a service that several loaders share.
+/// A byte tier in memory that stands for a service shared by several loaders.
 final class MemoryTier: ByteTier {
     private let state = Locked<(entries: [CacheKey: Data], fails: Bool)>(([:], false))
 

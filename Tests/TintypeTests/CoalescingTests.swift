@@ -61,7 +61,7 @@ import TintypeTestTraits
         #expect(await loader.cache.tiers(holding: plain.key, in: .all) == .all)
     }
 
-    /// A load that has its bytes and is decoding, and another one that joins it then.
+    /// Returns the responses of a load and of another one that joins it while it decodes.
     private func responses(
         of requests: [ImageRequest],
         _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
@@ -98,10 +98,10 @@ import TintypeTestTraits
         #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
     }
 
-    /// A load that is decoding while another representation is fetched, and one that joins it after that and waits for
+    /// Holds a load in its decode, fetches other representations meanwhile, and lets a last load join that waits for
     /// the store.
     ///
-    /// - Returns: The loader, the load that joined, and the responses to it and to its like.
+    /// - Returns: The loader, the request of the last load, and its response.
     private func latecomer(
         _ policy: CachePolicy,
         _ others: [ScriptedResponse],
@@ -122,7 +122,7 @@ import TintypeTestTraits
         first.caching.originals = CacheUse(query: .all, store: tiers)
         let held = Task { [first] in try await loader.response(for: first) }
         await until { self.fixture.decodes.count == 1 }
-        // The first other one is of another representation, the last one of the same.
+        // The first of `others` is another representation, and the second replaces the same one.
         let languages = ["en", "de"]
         for index in others.indices {
             var reload = request(languages[index], "b")

@@ -16,7 +16,7 @@ import TintypeTestTraits
             try await loader.image(for: ImageRequest(source: .init(url: url), rendering: .init(coder: own))).width == 5
         )
         #expect(fixture.decodes.count == 0)
-        // Its image has a key of its own.
+        // The image of the request's coder has its own key.
         #expect(try await loader.image(for: url).width == 768)
     }
 
@@ -121,7 +121,7 @@ extension ImageFormat {
     )
 }
 
-/// Reads squares: a word, and the side as text.
+/// Reads squares, written as a word and the side as text.
 struct SquareCoder: ImageCoder {
     let decodableFormats: Set<ImageFormat> = [.square]
     let encodableFormats: Set<ImageFormat> = []

@@ -44,7 +44,7 @@ import TintypeTestTraits
     }
 
     @Test func `an unwritable folder never fails a load`() async throws {
-        // A file where the folder should be: not even root can write there.
+        // A file takes the place of the cache folder, so that not even root can write there.
         let path = try self.fixture.directory.write([1], to: "file")
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: path).appending(path: "cache") }
         let waiting = ImageRequest(url: self.origin.url("/image"), options: [.waitForStore])
@@ -132,7 +132,7 @@ import TintypeTestTraits
     }
 }
 
-/// Keeps the errors of stores that it is told.
+/// An observer that records store errors.
 final class StoreErrorObserver: LoadObserver {
     private let state = Locked<[LoadError]>([])
 

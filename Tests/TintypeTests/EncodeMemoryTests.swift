@@ -9,7 +9,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Encodes count in the memory gate as decodes do.
+/// Encodes count in the memory gate like decodes.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EncodeMemoryTests {
     private static func image() throws -> Image { Image(pixels: try .smooth(.rgb8, width: 64, height: 64)) }
 
@@ -90,7 +90,8 @@ import TintypeTestTraits
         let copy = try await loader.encode(source, as: .png)
         let decoder = try ImageDecoder(copy, registry: CoderRegistry())
         #expect(decoder.header.animation.frameCount == 3)
-        // The first frame enters the gate by itself, then all of them with the encode, which takes more than there is.
+        // The first frame enters the gate alone. The encode then enters with all frames, and needs more than the gate
+        // holds.
         let coder = HeavyCoder(byteCount: 10)
         let gate = WeightedGate(capacity: 40 * 30 * 4)
         let pipeline = Self.pipeline(coder, gate: gate)
@@ -117,7 +118,7 @@ import TintypeTestTraits
     }
 }
 
-/// Says that it takes so many bytes, and counts the encodes that run at once.
+/// A coder that claims to need `byteCount` bytes, and counts the encodes that run at once.
 private final class HeavyCoder: ImageCoder {
     private struct State {
         var count = 0
@@ -163,7 +164,7 @@ private final class HeavyCoder: ImageCoder {
             state.mostAtOnce = max(state.mostAtOnce, state.running)
         }
         self.latch?.wait()
-        // Others that may run have the time to begin.
+        // Give other encodes that may run the time to begin.
         for _ in 0..<1_000 { sched_yield() }
         self.state.withLock { $0.running -= 1 }
         return Data()

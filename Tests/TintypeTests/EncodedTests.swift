@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Images as a server sends them: made once, kept encoded, found without decoding.
+/// Images for a server: encoded once, cached, and found without a decode.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EncodedTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()
@@ -43,7 +43,7 @@ import TintypeTestTraits
         )
     }
 
-    // MARK: What it gives
+    // MARK: Results
 
     @Test(arguments: [
         (OutputEncoding.jpeg(quality: 70), "image/jpeg"), (.webp(quality: 75), "image/webp"), (.png, "image/png"),
@@ -99,7 +99,7 @@ import TintypeTestTraits
         #expect(silent.freshnessLifetime == .seconds(600))
     }
 
-    // MARK: Made once
+    // MARK: Encoded once
 
     @Test func `a thousand callers make one download, one decode and one encode`() async throws {
         let gate = Gate()
@@ -148,13 +148,13 @@ import TintypeTestTraits
         #expect(await !loader.cache.contains(key, in: .disk))
         _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .disk)
         #expect(await loader.cache.contains(key, in: .disk))
-        // The image itself is kept as its request says: not at all.
+        // The image itself is not in memory, because its request does not store it.
         #expect(await loader.statistics().cache.memory.count == 0)
     }
 
     @Test func `an encoded image lives as long as its request says`() async throws {
         var request = self.makeRequest()
-        // The bytes are there for longer than that.
+        // The bytes on disk outlive the encoded image.
         _ = try await self.makeLoader().data(for: ImageRequest(url: self.url, options: .waitForStore))
         request.caching.lifetime = .seconds(60)
         let loader = self.makeLoader()
@@ -202,7 +202,7 @@ import TintypeTestTraits
         let new = try await loader.encoded(self.makeRequest(), as: .png)
         #expect(new.etag != old.etag)
         #expect(try await loader.encoded(self.makeRequest(), as: .png).etag == new.etag)
-        // Also what another loader finds on disk.
+        // Another loader finds the new image on disk.
         #expect(try await self.makeLoader().encoded(self.makeRequest(), as: .png).etag == new.etag)
     }
 
@@ -290,7 +290,7 @@ import TintypeTestTraits
         }
         #expect(tags.count == (hasBytes ? 3 : 2))
         #expect(self.requests == (hasBytes ? 1 : 0))
-        // Nothing of it outlives the image.
+        // The disk has no encoding of the program's image, so another loader uses the origin's image.
         let others = try await self.makeLoader().encoded(self.makeRequest(), as: .png)
         #expect((others.width, others.height) == (8, 4))
     }
@@ -315,7 +315,7 @@ import TintypeTestTraits
         #expect(new.etag != old.etag)
         #expect(new.metrics.byteCount > 0)
         #expect((self.requests, self.decodes) == (2, 2))
-        // The task of the load lets go of them as it ends.
+        // The task of the load releases the bytes as it ends.
         await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
     }
 
@@ -374,7 +374,7 @@ import TintypeTestTraits
     }
 }
 
-/// A coder that counts what another one encodes.
+/// A coder that counts the encodes of another coder.
 private struct EncodeCountingCoder: ImageCoder {
     let base: any ImageCoder
     let counter: DecodeCounter

@@ -59,7 +59,7 @@ import TintypeTestTraits
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/document")) }
         #expect(error?.code == .unsupportedFormat)
         #expect(error?.message.contains("pdf") == true)
-        // Its bytes can be had all the same.
+        // The loader still returns the bytes.
         #expect(try await loader.data(for: ImageRequest(url: origin.url("/document"))) == Data(bytes))
     }
 
@@ -69,7 +69,7 @@ import TintypeTestTraits
         let strict = ImageRequest(url: origin.url("/half"))
         let lenient = ImageRequest(url: origin.url("/half"), options: [.allowTruncated])
         #expect(try await loader.image(for: lenient).height == 512)
-        // A lenient load's image is not what a strict one gets.
+        // A strict load does not get the image of a lenient one.
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: strict) }
         #expect(error?.code == .truncated)
     }

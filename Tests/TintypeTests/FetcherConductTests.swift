@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Fetchers, coders and encoders of programs that are not as they should be, or do more than one thinks.
+/// Fetchers, coders and encoders of programs that break the rules or do something unexpected.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FetcherConductTests {
     let fixture: LoaderFixture
     let scripted = ScriptedOrigin()
@@ -103,7 +103,7 @@ import TintypeTestTraits
         #expect(error?.code == .refused)
     }
 
-    /// Where the program has a say while an image is loaded and encoded.
+    /// The points at which the program's code runs while a loader loads and encodes an image.
     enum Place: CaseIterable {
         case shouldDownload, shouldStore, shouldRememberFailure, requestModifier, responseModifier, originalSerializer
         case variantEncoder, decode, encode
@@ -118,7 +118,7 @@ import TintypeTestTraits
             if throwsError { throw CancellationError() }
             withUnsafeCurrentTask { $0?.cancel() }
         }
-        // Where an error has no meaning.
+        // For the functions that cannot throw.
         @Sendable func giveUpSilently() { withUnsafeCurrentTask { $0?.cancel() } }
         let log = ActivityTests.Log()
         let loader = self.fixture.makeLoader { configuration in
@@ -223,7 +223,7 @@ import TintypeTestTraits
         #expect(try await loader.image(for: request).width == 11)
         await gate.open()
         await until { ended.value == 2 }
-        // Its end is waited for.
+        // The shutdown waits for the fetch that ignored its cancellation.
         await loader.shutdown()
         #expect(try await loader.image(for: request).width == 11)
         #expect(try await self.fixture.makeLoader().data(for: request) == Data(makePNG(width: 11)))
@@ -300,7 +300,7 @@ import TintypeTestTraits
         #expect(try await loader.data(for: ImageRequest(url: url)) == whole)
     }
 
-    /// Wrong bytes for previews, progress that is none, and both after the end.
+    /// A fetcher that reports wrong preview bytes and impossible progress, also after its end.
     @Test(arguments: 0..<6) func `what a fetcher shows never reaches the image`(
         seed: UInt64
     )
@@ -407,7 +407,7 @@ import TintypeTestTraits
     }
 }
 
-/// A coder of PNG that is interrupted while it works.
+/// A PNG coder that is interrupted while it works.
 private struct InterruptedCoder: ImageCoder {
     private struct Opened: EncodedImage {
         let base: any EncodedImage

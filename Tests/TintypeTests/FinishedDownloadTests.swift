@@ -20,7 +20,7 @@ import TintypeTestTraits
         self.request = ImageRequest(url: self.origin.url("/a"), options: .finishDownload)
     }
 
-    /// Begins a load and leaves it once the origin was asked.
+    /// Begins a load, and cancels it when the origin has received the request.
     private func abandon(_ loader: LoaderActor, _ request: ImageRequest) async throws {
         let task = Task { try await loader.image(for: request) }
         await self.origin.waitForRequests(1, for: "/a")

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// A fetcher that signs requests, has another one bring the bodies, and changes them.
+/// A fetcher that signs requests, lets another fetcher load them, and changes the responses.
 struct SigningFetcher: ImageFetching {
     let base: any ImageFetching
     var change: @Sendable (DownloadResponse) -> DownloadResponse = { $0 }
@@ -20,7 +20,7 @@ struct SigningFetcher: ImageFetching {
     }
 }
 
-/// Fetchers in place of the downloader.
+/// Fetchers instead of the downloader.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ImageFetchingTests {
     let origin = ScriptedOrigin()
     let fixture: LoaderFixture
@@ -33,7 +33,7 @@ struct SigningFetcher: ImageFetching {
         ImageRequest(url: self.origin.url("/a"), options: options, cachePolicy: policy)
     }
 
-    // MARK: Which one is asked
+    // MARK: Choice of the fetcher
 
     @Test func `a loader's fetcher brings everything, and nothing is downloaded`() async throws {
         self.origin.script("/a", .body(try makePNG()))
@@ -41,7 +41,7 @@ struct SigningFetcher: ImageFetching {
         let response = try await loader.response(for: self.request())
         #expect((response.source, response.image.width) == (.network, 8))
         #expect(try await self.fixture.makeLoader().response(for: self.request()).source == .disk)
-        // Files too, by their URLs.
+        // The fetcher loads files too, by their URLs.
         let file = try self.fixture.directory.write(try makePNG(), to: "file")
         self.origin.script(file, .body(try makePNG(width: 9), status: nil))
         let local = try await loader.response(for: ImageRequest(url: URL(filePath: file)))
@@ -73,7 +73,7 @@ struct SigningFetcher: ImageFetching {
             #expect(try await loader.image(for: request("first")).width == 5)
             #expect(try await loader.image(for: request("second")).width == 6)
             #expect(try await loader.image(for: self.request()).width == 10)
-            // Thumbnails are made of what their own fetcher brought.
+            // Each thumbnail is made from the bytes of its own fetcher.
             let thumbnail = Resize.fit(width: 100, height: 3)
             #expect(try await loader.image(for: request("first", thumbnail)).height == 3)
             #expect(try await loader.data(for: request("second")) == Data(makePNG(width: 6)))
@@ -81,7 +81,7 @@ struct SigningFetcher: ImageFetching {
         // The second loader found all of them on disk.
         for origin in origins.values { #expect(origin.requestCount(for: "/a") == 1) }
         #expect(self.origin.requestCount(for: "/a") == 1)
-        // Another fetcher of that name stands for the same bytes.
+        // Another fetcher of the same name stands for the same bytes.
         var other = try request("first")
         other.source.fetcher = Named("first", self.origin)
         #expect(try other == request("first"))
@@ -176,7 +176,7 @@ struct SigningFetcher: ImageFetching {
         #expect(cause.status == (cause.code == .badStatus ? response.status : cause.status))
         #expect(self.origin.requests(for: "/a").map(\.maximumBodySize) == [1_000])
         #expect(self.fixture.cacheFiles().isEmpty)
-        // No byte of it counts any more.
+        // The loader counts no byte of the body any more.
         await until { await loader.downloads.counters.bodyBytes == 0 }
     }
 
@@ -268,7 +268,7 @@ struct SigningFetcher: ImageFetching {
         #expect(image.requests.count == 2)
     }
 
-    // MARK: While a body comes
+    // MARK: While a body arrives
 
     @Test func `it hears how urgent a request is, and what that becomes`() async throws {
         let gate = Gate()
@@ -373,7 +373,7 @@ struct SigningFetcher: ImageFetching {
     @Test func `a change is seen by a fetch that begins`() async {
         let flight = FlightState(id: 1, demand: .init(priority: .low), hasTurn: true, newestBody: nil)
         let request = DownloadRequest(url: URL(filePath: "/a"))
-        // Before the download begins it has nothing to tell; then the download sees the change itself.
+        // No notice is needed before the download begins, because the download reads the new priority itself.
         #expect(flight.change(.init(priority: .veryHigh)) == nil)
         await flight.running(Fetch(request: request, fetcher: DownloadActor())) { priority in
             #expect(priority() == .veryHigh)

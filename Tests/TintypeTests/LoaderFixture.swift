@@ -5,23 +5,23 @@ import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// A loader over a temporary disk cache, and what it takes to see what it does.
+/// Makes loaders over a temporary disk cache, and shows what they do.
 struct LoaderFixture {
     let directory: TemporaryDirectory
     let decodes = DecodeCounter()
     private let origin: ScriptedOrigin?
 
-    /// Loaders ask the scripted origin for everything, and without one they download.
+    /// Creates a fixture whose loaders request everything from `origin`, or download if it is `nil`.
     init(origin: ScriptedOrigin? = nil) throws {
         self.directory = try TemporaryDirectory()
         self.origin = origin
     }
 
-    /// A loader on the fixture's disk cache whose coders count.
+    /// Returns a loader on the fixture's disk cache whose coders count their decodes.
     func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
         var configuration = LoaderActor.Configuration()
         configuration.disk = DiskCache.Configuration(directory: self.directory.url(of: "cache"))
-        // On a starved machine an origin that is held back may be silent for longer than the default.
+        // On a busy machine, a held origin may be silent for longer than the default timeout.
         configuration.downloads.timeout = .seconds(60)
         configuration.fetcher = self.origin
         configuration.coders = CoderRegistry(coders: [
@@ -32,7 +32,7 @@ struct LoaderFixture {
         return LoaderActor(configuration: configuration)
     }
 
-    /// A loader whose ages are counted by a clock of the test's.
+    /// Returns a loader that takes the time from the test's clock.
     func makeLoader(
         _ policy: CachePolicy,
         by clock: TestClock,
@@ -47,7 +47,7 @@ struct LoaderFixture {
         }
     }
 
-    /// A loader with lanes for four decodes, which all wait.
+    /// Returns a loader with lanes for four decodes, which all wait for the latch.
     func makeLoader(
         heldBy latch: Latch,
         _ policy: CachePolicy = .neverRevalidate,
@@ -64,7 +64,7 @@ struct LoaderFixture {
         }
     }
 
-    /// The files of the disk cache, temporary ones included.
+    /// Returns the files of the disk cache, including temporary ones.
     func cacheFiles() -> [String] {
         let root = self.directory.path(of: "cache/entries")
         let paths = (try? FileManager.default.subpathsOfDirectory(atPath: root)) ?? []
@@ -75,7 +75,7 @@ struct LoaderFixture {
     }
 }
 
-/// How often pixels were decoded.
+/// A counter of decodes.
 final class DecodeCounter: Sendable {
     private let state = Locked(0)
 
@@ -86,7 +86,7 @@ final class DecodeCounter: Sendable {
     }
 }
 
-/// A coder that counts what another one decodes.
+/// A coder that counts the decodes of another coder.
 struct CountingCoder: ImageCoder {
     private let base: any ImageCoder
     private let counter: DecodeCounter
@@ -127,7 +127,7 @@ private struct CountingImage: EncodedImage {
     func metadata(limits: DecodingLimits) throws -> ImageMetadata { try self.base.metadata(limits: limits) }
 }
 
-/// A small PNG, made here.
+/// Returns a small PNG of one gray.
 func makePNG(width: Int = 8, height: Int = 6, gray: UInt8 = 128) throws -> [UInt8] {
     let layout = try PixelLayout(format: .gray8, width: width, height: height)
     let pixels = try PixelBuffer(layout) { bytes in

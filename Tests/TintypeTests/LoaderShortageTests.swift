@@ -6,12 +6,12 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// A loader in a process that has too little of something.
+/// A loader in a process that lacks file descriptors or memory.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoaderShortageTests {
     /// A PNG of one pixel.
     static let dot =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-    /// Nothing listens there.
+    /// A URL at a port without a listener.
     static let closedPort = "http://127.0.0.1:9/a.jpg"
 
     @Test func `without descriptors a loader is made, says what it lacks, and goes on once there are some`() async {
@@ -27,7 +27,7 @@ import TintypeTestTraits
                     let error = await #expect(throws: LoadError.self) { try await loader.image(for: remote) }
                     try #require(error?.code == .tooManyOpenFiles, "\(String(describing: error))")
                 }
-                // What needs none is loaded.
+                // A load that needs no descriptor succeeds.
                 try #require(try await loader.image(for: local).width == 1)
                 return loader
             }
@@ -39,7 +39,7 @@ import TintypeTestTraits
     @Test(.enabled(if: !ThisProcess.isSanitized))
     func `an image that would take the last memory is refused, and a small one is loaded`() async {
         await #expect(processExitsWith: .success) {
-            // 10,000 by 10,000 pixels, as far as the header knows; the checksum is right.
+            // The header claims 10,000 by 10,000 pixels, with a correct checksum.
             var bytes = try #require(Data(base64Encoded: LoaderShortageTests.dot))
             bytes.replaceSubrange(16..<24, with: [0, 0, 0x27, 0x10, 0, 0, 0x27, 0x10])
             let checksum = ~bytes[12..<29].reduce(UInt32.max) { checksum, byte in

@@ -26,7 +26,7 @@ import TintypeTestTraits
         #expect(first.pixels === second.pixels)
     }
 
-    /// The spelling of the URL, and how often a load looks, make no difference.
+    /// The counts depend neither on the spelling of the URL nor on the number of lookups in a load.
     @Test(arguments: ["/flower.webp", "/./flower.webp#fragment"], [nil, Resize.fit(width: 50, height: 50)])
     func `a miss counts as one miss and a hit as one hit`(path: String, thumbnail: Resize?) async throws {
         let loader = self.fixture.makeLoader()
@@ -43,7 +43,7 @@ import TintypeTestTraits
         #expect((hit.hits, hit.misses) == (1, 1))
     }
 
-    /// What the origin is asked about first is read once, when it has answered.
+    /// The loader reads the bytes once. Under `revalidate` it does so after the origin has answered.
     @Test(arguments: [CachePolicy.neverRevalidate, .revalidate])
     func `bytes on disk are read once`(policy: CachePolicy) async throws {
         let loader = self.fixture.makeLoader()
@@ -63,13 +63,13 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 0)
     }
 
-    /// 490 to 499 pixels are made of what the codec gives for any of them.
+    /// The codec decodes to the same size for all widths from 490 to 499.
     @Test func `every size of one source shares one request and the decodes that are equal`() async throws {
         let (gate, latch) = (Gate(), Latch())
         let coder = CountingCoder(JPEGCoder(), self.fixture.decodes, heldBy: latch)
         let loader = self.fixture.makeLoader {
             $0.coders = CoderRegistry(coders: [coder])
-            // One is held, and the other one reads the headers.
+            // The latch holds one lane. The other lane reads the headers.
             $0.laneCount = 2
         }
         let url = self.origin.url("/ten.jpg")
@@ -157,7 +157,7 @@ import TintypeTestTraits
             #expect(try await loader.response(for: request).data == Fixtures.data("flower.webp"))
         }
         #expect(try await loader.response(for: ImageRequest(url: request.url)).data == nil)
-        // The second time the image was in memory, and only its bytes were missing.
+        // The second load found the image in memory, and read only its bytes.
         #expect(self.fixture.decodes.count == 1)
     }
 

@@ -20,7 +20,7 @@ import TintypeTestTraits
         let data = try await loader.data(for: request)
         let transform = JPEGTransform(turnsUpright: true, coding: .progressive, metadata: .carriedOver)
         let results = try await withThrowingTaskGroup(of: Data.self) { group in
-            // More than the memory has room for at once.
+            // The memory does not have room for all of them at once.
             for _ in 0..<8 { group.addTask { try await loader.transform(data, by: transform).data } }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }

@@ -6,7 +6,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What the memory tier keeps of a response beside the image.
+/// The response metadata that the memory tier stores with an image.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryMetadataTests {
     private let fixture: LoaderFixture
     private let origin = ScriptedOrigin()
@@ -28,7 +28,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader()
         for index in 0..<count {
             let response = try await loader.response(for: ImageRequest(url: self.origin.url("/\(index)")))
-            // The caller is shown all that the origin said.
+            // The caller sees every header field of the origin.
             #expect(response.metadata.response?.values(for: "X-Padding-3") == [padding])
         }
         let statistics = loader.cache.memory.statistics
@@ -39,7 +39,7 @@ import TintypeTestTraits
         #expect(held.metadata.etag == "\"a\"")
         let names = held.metadata.response?.fields.map(\.name)
         #expect(names == ["Content-Type", "Cache-Control", "ETag", "Last-Modified", "Vary"])
-        // The disk has the whole response, less what was said of the connection (RFC 9111, 3.1).
+        // The disk has the whole response, except the fields about the connection (RFC 9111, 3.1).
         await loader.cache.waitForPendingStores()
         let stored = try await self.fixture.makeLoader().dataResponse(for: ImageRequest(url: self.origin.url("/0")))
         #expect(stored.source == .disk)

@@ -10,7 +10,7 @@ import TintypeTestTraits
 
 /// Origins, policies, fields and callers in any mix.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MixedLoadTests {
-    /// What was asked for, in which language, and when.
+    /// The image of one path for one user and language at one revision.
     private struct Content: Hashable, Sendable {
         var path: Int
         var user: Int
@@ -47,7 +47,7 @@ import TintypeTestTraits
         async throws
     {
         var random = SeededGenerator(seed: seed)
-        // Made here: a task that is cancelled makes none.
+        // Computed before the loads begin, because a cancelled task could not make the images.
         let contents = Self.contents
         let clock = TestClock()
         let revision = Box(0)
@@ -78,7 +78,7 @@ import TintypeTestTraits
             case 1: return DownloadResponse(body: Data("busy".utf8), url: request.url, status: 503)
             case 2: return DownloadResponse(body: Data("<html>".utf8), url: request.url, headers: headers)
             case 3 where request.acceptableStatusCodes?.contains(304) ?? false:
-                // About something else.
+                // Confirms another entity tag.
                 return DownloadResponse(
                     body: Data(),
                     url: request.url,
@@ -86,7 +86,7 @@ import TintypeTestTraits
                     headers: ["ETag": "\"other\""]
                 )
             case 4:
-                // No tag at all.
+                // Sends no entity tag.
                 break
             default: headers["ETag"] = tag
             }
@@ -220,7 +220,7 @@ import TintypeTestTraits
 
     // MARK: Ends
 
-    /// Shutdowns at odd moments: every caller hears of it, and nothing is left.
+    /// Shutdowns at random moments reach every caller and leave nothing behind.
     @Test(arguments: 0..<40) func `a shutdown at any moment ends everything`(
         seed: UInt64
     )
@@ -286,7 +286,7 @@ import TintypeTestTraits
             }
             let request = ImageRequest(
                 source: .init(url: URL(filePath: path)),
-                // A request's own is refused before any work.
+                // A request whose own limit is below 1 is refused before any work.
                 rendering: .init(scaleDownLimit: max(1, limit)),
                 options: [.previews]
             )

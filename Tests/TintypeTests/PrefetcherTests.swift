@@ -142,7 +142,7 @@ import TintypeTestTraits
         async let first = prefetcher.prefetch(self.requests(10)).reduce(0) { count, _ in count + 1 }
         async let second = prefetcher.prefetch(self.requests(6)).reduce(0) { count, _ in count + 1 }
         #expect(await (first, second) == (10, 6))
-        // They name the same images, of which each was fetched once.
+        // Both lists name the same images, and the origin sent each image once.
         #expect((0..<10).allSatisfy { self.origin.requestCount(for: "/\($0)") == 1 })
     }
 

@@ -15,7 +15,7 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    /// A loader with the library's own coders: the fixture's counting ones make no previews.
+    /// Returns a loader with the library's own coders, because the fixture's counting coders make no previews.
     private func makeLoader() -> LoaderActor {
         self.fixture.makeLoader { $0.coders = CoderRegistry() }
     }
@@ -27,7 +27,7 @@ import TintypeTestTraits
         return Array(try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options))
     }
 
-    /// A response that sends most of the body, waits for the door, then sends the rest.
+    /// Returns a response that sends most of the body, waits for the gate, and then sends the rest.
     private static func halves(_ body: [UInt8], _ gate: Gate) -> ScriptedResponse {
         let middle = body.count * 3 / 4
         return .pieces([Array(body[..<middle]), Array(body[middle...])], movedBy: [gate])
@@ -53,14 +53,14 @@ import TintypeTestTraits
         #expect(end?.source == .network)
     }
 
-    /// The previews of a body of which the end comes after the first of them.
+    /// Returns the previews of a body whose end arrives after the first preview.
     private func previews(
         of body: [UInt8],
         by loader: LoaderActor? = nil,
         asking change: (inout ImageRequest) -> Void
     ) async throws -> [Image] {
         let gate = Gate()
-        // A path of its own: what another call has loaded is cached.
+        // Every call needs its own path, because earlier images are cached.
         let path = "/\(UUID())"
         self.origin.script(path, Self.halves(body, gate))
         var request = ImageRequest(url: self.origin.url(path), options: [.previews])
@@ -115,7 +115,7 @@ import TintypeTestTraits
 
     // MARK: Kept previews
 
-    /// Loads until the first preview, and breaks off; the rest of the body never comes.
+    /// Loads until the first preview, and then breaks off. The rest of the body never arrives.
     private func breakOff(_ request: ImageRequest, on loader: LoaderActor) async throws {
         let body = try Self.progressiveJPEG()
         self.origin.script(request.url.path, Self.halves(body, Gate()))
@@ -129,7 +129,7 @@ import TintypeTestTraits
         let loader = self.makeLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
         try await self.breakOff(request, on: loader)
-        // It is no image to any load, and on no disk.
+        // A load does not take the preview for the image, and the disk does not have it.
         var cached = request
         cached.cachePolicy = .cacheOnly
         let error = await #expect(throws: LoadError.self) { try await loader.response(for: cached) }
@@ -155,7 +155,7 @@ import TintypeTestTraits
             }
         }
         #expect(previews > 0)
-        // The image has taken its place.
+        // The image has replaced the kept preview.
         #expect(loader.cache.memory.entry(for: RequestKeys.preview(of: request.key)) == nil)
         #expect(loader.cache.memory.image(for: request.key)?.isPreview == false)
     }

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// A coder whose previews never come, unless the task that waits for them is cancelled.
+/// A coder whose preview decoder blocks until the latch opens or the task is cancelled.
 private struct StuckPreviews: ImageCoder {
     private final class Decoder: IncrementalDecoder {
         let header: ImageHeader? = nil
@@ -95,7 +95,7 @@ private struct StuckPreviews: ImageCoder {
             }
         }
         await until { shown.value == true }
-        // The lane of the previews is the first that has nothing to do.
+        // The lane of the previews is the first idle lane, so the other decode takes it.
         let other = Task { try await loader.image(for: origin.url("/b")) }
         await until { fixture.decodes.count == 1 }
         await gate.open()

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Encoded images that are read from disk without a flight, and what happens while they are read.
+/// Encoded images that a loader reads from disk without a flight, and changes during the read.
 @Suite(
     .waiting,
     .timeLimit(.minutes(5)),
@@ -33,14 +33,14 @@ struct ReadyEncodedTests {
         )
     }
 
-    /// A loader that knows nothing of the encoded image on its disk, and the body of that.
+    /// Returns a loader that has not yet seen the encoded image on its disk, and the digest of that image's body.
     private func makeLoader(
         _ policy: CachePolicy = .neverRevalidate
     ) async throws -> (loader: LoaderActor, body: UInt64?) {
         let body = try await self.fixture.makeLoader(policy, by: self.clock).encoded(self.makeRequest(), as: .png)
             .metadata.bodyDigest
         let loader = self.fixture.makeLoader(policy, by: self.clock)
-        // Opens the folder, which takes waiting.
+        // Opens the disk folder in advance, because opening it takes a wait.
         #expect(await loader.cache.contains(self.key, in: .disk))
         return (loader, body)
     }
@@ -77,7 +77,7 @@ struct ReadyEncodedTests {
             #expect((response.source, response.metadata.bodyDigest) == (.disk, body))
         }
         #expect(self.memoryEntry(loader) == nil)
-        // A newer body makes it obsolete all the same.
+        // A newer body still makes the image obsolete.
         self.origin.revise()
         _ = try await loader.data(for: self.makeRequest(.reload))
         #expect(await !loader.cache.contains(self.key, in: .disk))
@@ -104,7 +104,7 @@ struct ReadyEncodedTests {
 
     // MARK: Changes meanwhile
 
-    /// Ways in which a newer body comes.
+    /// The ways in which a newer body arrives.
     enum Renewal: CaseIterable {
         case reloadOfBytes, reloadOfBytesThatNothingStores, reloadOfEncoded, storeOfBytes
     }
@@ -129,7 +129,7 @@ struct ReadyEncodedTests {
         let (loader, body) = try await self.makeLoader(policy)
         let reading = try #require(self.read(loader))
         try await self.renew(renewal, in: loader)
-        // The call began before, so that the older image may answer it alone.
+        // The call began before the newer body came. It may get the older image, but no later call may.
         _ = await reading.response(from: loader)
         #expect(self.memoryEntry(loader)?.metadata.bodyDigest != body)
         #expect(try await loader.encoded(self.makeRequest(), as: .png).metadata.bodyDigest != body)
@@ -152,7 +152,7 @@ struct ReadyEncodedTests {
         let (loader, body) = try await self.makeLoader()
         let reading = try #require(self.read(loader))
         self.origin.revise()
-        // The loader remembers the body as long as it has an image of it.
+        // The loader remembers a body as long as it has an image made from it.
         _ = try await loader.image(for: ImageRequest(url: self.origin.url, cachePolicy: .reload))
         #expect(await reading.response(from: loader) == nil)
         #expect(self.memoryEntry(loader) == nil)
@@ -198,7 +198,7 @@ struct ReadyEncodedTests {
         let reading = try #require(self.read(loader))
         let own = loader.services.rules.resourceKey(of: self.makeRequest())
         let mark = loader.changes.mark(of: own)
-        // One path in 256 shares the counter.
+        // One path in 256 shares the counter, so find one that does not.
         let path = (0..<10_000).lazy.map { "/other\($0)" }.first { path in
             let other = loader.services.rules.resourceKey(of: ImageRequest(url: self.scripted.url(path)))
             return loader.changes.mark(of: other).index != mark.index

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Failures that are remembered, sources that stand in for each other, and downloads that are finished for the cache.
+/// Failures that a loader remembers.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RememberedFailureTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()

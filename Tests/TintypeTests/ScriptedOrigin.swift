@@ -5,22 +5,22 @@ import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// An origin in memory: it brings what its script says, without a socket.
+/// An origin in memory that responds as scripted, without a socket.
 ///
 /// ```swift
 /// let origin = ScriptedOrigin(["/image": .body(try makePNG())])
 /// let loader = try LoaderFixture(origin: origin).makeLoader()
 /// ```
 ///
-/// It records requests, changes of their urgency and cancellations, and lets tests wait for them. Paths without a
-/// script are 404.
+/// It records requests, priority changes and cancellations, and lets tests wait for them. It responds with 404 to
+/// paths without a script.
 final class ScriptedOrigin: ImageFetching {
     private struct State {
         var scripts: [String: ScriptedResponse]
         var sequences: [String: [ScriptedResponse]] = [:]
-        /// All requests, in the order in which they came.
+        /// All requests, in the order of arrival.
         var requests: [(path: String, request: DownloadRequest)] = []
-        /// How urgent the requests of a path were as they came, and what that became.
+        /// The priorities of the requests for each path, at arrival and after each change.
         var priorities: [String: [DownloadPriority]] = [:]
         var cancellations: [String: Int] = [:]
         var observers: [Observer] = []
@@ -39,25 +39,25 @@ final class ScriptedOrigin: ImageFetching {
         self.state = Locked(State(scripts: scripts))
     }
 
-    /// The URL of a path, which starts with a slash.
+    /// Returns the URL of a path. The path starts with a slash.
     func url(_ path: String) -> URL {
         guard let url = URL(string: "https://origin.example\(path)") else { preconditionFailure("\(path) is no path") }
         return url
     }
 
-    /// Sets or replaces what a path does from the next request on.
+    /// Sets the response to all further requests for a path.
     func script(_ path: String, _ response: ScriptedResponse) {
         self.state.withLock { $0.scripts[path] = response }
     }
 
-    /// Sets what the next requests for a path get, one each; those after them get what the path always gets.
+    /// Sets the responses to the next requests for a path, one each. Later requests get the path's usual response.
     func script(_ path: String, sequence: [ScriptedResponse]) {
         self.state.withLock { $0.sequences[path] = sequence }
     }
 
-    // MARK: What it saw
+    // MARK: Records
 
-    /// The paths of all requests, in the order in which they came.
+    /// The paths of all requests, in the order of arrival.
     var requestedPaths: [String] { self.state.withLock { $0.requests.map(\.path) } }
 
     func requests(for path: String) -> [DownloadRequest] {
@@ -68,27 +68,27 @@ final class ScriptedOrigin: ImageFetching {
         self.state.withLock { $0.requestCount(for: path) }
     }
 
-    /// The number of requests for a path that were cancelled before their response.
+    /// Returns the number of requests for a path that were cancelled before their response.
     func cancellationCount(for path: String) -> Int {
         self.state.withLock { $0.cancellations[path, default: 0] }
     }
 
-    /// How urgent the requests for a path were as they came, and what that became.
+    /// Returns the priorities of the requests for a path, at arrival and after each change.
     func priorities(for path: String) -> [DownloadPriority] {
         self.state.withLock { $0.priorities[path, default: []] }
     }
 
-    /// Returns once a path has been asked for `count` times in all.
+    /// Returns when the origin has received `count` requests for a path in all.
     func waitForRequests(_ count: Int = 1, for path: String) async {
         await self.wait { $0.requestCount(for: path) >= count }
     }
 
-    /// Returns once `count` requests in all for a path were cancelled.
+    /// Returns when `count` requests for a path have been cancelled in all.
     func waitForCancellations(_ count: Int = 1, for path: String) async {
         await self.wait { $0.cancellations[path, default: 0] >= count }
     }
 
-    /// Returns once `count` urgencies in all were seen of a path: one of each request, and one of each change.
+    /// Returns when `count` priorities of a path are recorded, one for each request and one for each change.
     func waitForPriorities(_ count: Int, for path: String) async {
         await self.wait { $0.priorities[path, default: []].count >= count }
     }
@@ -98,7 +98,7 @@ final class ScriptedOrigin: ImageFetching {
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
         let path = Self.path(of: request.url)
         let requestTime = Date()
-        // What a request gets is settled before any test hears of the request.
+        // Choose the response before any test learns of the request.
         let script = self.nextScript(for: path).settled(for: request)
         await self.update { state in
             state.requests.append((path, request))
@@ -162,10 +162,10 @@ final class ScriptedOrigin: ImageFetching {
 
     // MARK: Parts
 
-    /// The path of a URL, whatever its spelling; queries are not looked at.
+    /// Returns the path of a URL in any spelling, without its query.
     private static func path(of url: URL) -> String { url.standardized.path }
 
-    /// Changes the state, then lets those go on that waited for what it has become.
+    /// Changes the state, and resumes the waiters whose condition it now meets.
     private func update(_ change: @Sendable (inout State) -> Void) async {
         let satisfied = self.state.withLock { state -> [Gate] in
             change(&state)
@@ -183,37 +183,37 @@ final class ScriptedOrigin: ImageFetching {
             state.observers.append(Observer(condition: condition, gate: gate))
             return false
         }
-        // A test whose time is over waits no longer.
+        // A test that is cancelled at its time limit stops waiting.
         if !isSatisfied { try? await gate.waitUnlessCancelled() }
     }
 }
 
-/// What a ``ScriptedOrigin`` does with a request: steps, one after the other, whose bytes are the body.
+/// A scripted response: steps that a ``ScriptedOrigin`` takes in order, and whose bytes form the body.
 struct ScriptedResponse: Sendable {
-    /// One thing that the origin does.
+    /// A step of a response.
     enum Step: Sendable {
-        /// Receives these bytes of the body, and shows them where it is that of a success.
+        /// Adds bytes to the body, and reports them to the observer if the status is a success.
         case send([UInt8])
-        /// Waits until the test opens the door; a cancelled request waits no longer.
+        /// Waits until the test opens the gate or the request is cancelled.
         case wait(Gate)
-        /// Fails, whatever was received.
+        /// Fails, whatever bytes came before.
         case fail(DownloadError.Code)
     }
 
-    /// The status, or `nil` for none, as of a file.
+    /// The status, or `nil` if the response has no status, like a file.
     var status: Int? = 200
     var headers: HeaderFields = [:]
-    /// What the progress is told of the length of the body.
+    /// The length of the body in progress reports.
     var declaredLength: Int64?
     var steps: [Step]
-    /// Makes the response of the request, in place of all that.
+    /// Makes the response from the request, instead of the other properties.
     private var answer: (@Sendable (DownloadRequest) -> ScriptedResponse)?
 
     init(_ steps: [Step]) {
         self.steps = steps
     }
 
-    /// A complete and faultless response.
+    /// Returns a complete response.
     static func body(
         _ body: some Collection<UInt8>,
         status: Int? = 200,
@@ -222,7 +222,7 @@ struct ScriptedResponse: Sendable {
         self.pieces(body.isEmpty ? [] : [Array(body)], status: status, headers: headers)
     }
 
-    /// A body that comes in pieces; the test moves each but the first by opening a door.
+    /// Returns a body in pieces. The test releases each piece after the first by opening a gate.
     static func pieces(
         _ pieces: [[UInt8]],
         movedBy gates: [Gate] = [],
@@ -241,26 +241,26 @@ struct ScriptedResponse: Sendable {
         return response
     }
 
-    /// A complete response that comes only when the door opens.
+    /// Returns a complete response that waits until the gate opens.
     static func held(by gate: Gate, body: [UInt8]) -> ScriptedResponse {
         var response = Self.body(body)
         response.steps.insert(.wait(gate), at: 0)
         return response
     }
 
-    /// What the closure makes of the request.
+    /// Returns a response that the closure makes from the request.
     static func answer(_ answer: @escaping @Sendable (DownloadRequest) -> ScriptedResponse) -> ScriptedResponse {
         var response = ScriptedResponse([])
         response.answer = answer
         return response
     }
 
-    /// A failure instead of an answer.
+    /// Returns a failure instead of a response.
     static func failure(_ code: DownloadError.Code) -> ScriptedResponse { ScriptedResponse([.fail(code)]) }
 
-    /// No answer at all, until the request is cancelled.
+    /// A response that never arrives. Only cancellation ends the request.
     static var silence: ScriptedResponse { ScriptedResponse([.wait(Gate())]) }
-    /// The connection breaks before an answer.
+    /// A connection that breaks before the response.
     static let reset = ScriptedResponse.failure(.connectionLost)
 
     // MARK: Parts

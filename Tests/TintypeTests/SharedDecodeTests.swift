@@ -8,9 +8,9 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Images of one source that are requested at once share what is the same for them.
+/// Simultaneous requests for images of one source share their common work.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct SharedDecodeTests {
-    /// Counts the headers and the decodes of another coder, and holds them back.
+    /// A coder that counts and holds the headers and the decodes of another coder.
     private struct Counting: ImageCoder {
         let base: any ImageCoder
         let decodes: DecodeCounter
@@ -31,7 +31,7 @@ import TintypeTestTraits
         func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
     }
 
-    /// Rows count like images: a decode that is streamed is a decode.
+    /// An encoded image that counts a streamed decode like a whole one.
     private struct CountedImage: EncodedImage {
         let base: any EncodedImage
         let decodes: DecodeCounter
@@ -64,7 +64,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A file of as many pixels as a test wants, all of one colour, whose rows can be streamed.
+    /// A coder of images in one colour and any size, whose rows can be streamed.
     private struct FlatCoder: ImageCoder {
         let width: Int
         let height: Int
@@ -108,7 +108,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Inverts the samples, or halves them, and counts that.
+    /// A transformer that inverts or halves the samples, and counts its calls.
     private struct Step: ImageTransformer {
         let key: String
         let counter: DecodeCounter
@@ -134,7 +134,7 @@ import TintypeTestTraits
     private var b: ImageTransform { .custom(Step(key: "b", counter: self.transforms)) }
     private var c: ImageTransform { .custom(Step(key: "c", counter: self.transforms)) }
 
-    /// Loads that get their bytes together from a loader whose lanes are held back.
+    /// Loads that get their bytes at once, from a loader whose decodes are held.
     private struct Loads {
         let loader: LoaderActor
         let tasks: [Task<Image, any Error>]
@@ -142,7 +142,7 @@ import TintypeTestTraits
         let latch: Latch
         let origin: ScriptedOrigin
 
-        /// The images, after all that were given them wait for a decode that they share.
+        /// Returns the images. The decodes begin when `waiting` loads wait for a shared one.
         func images(waiting: Int) async throws -> [Image] {
             await until { await self.loader.decodeWaiterCount == waiting }
             self.latch.open()
@@ -152,7 +152,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Begins loads, and gives all of them the bytes at once.
+    /// Begins loads, and delivers the bytes to all of them at once.
     private func begin(
         _ requests: [(inout ImageRequest) -> Void],
         of body: Data,
@@ -173,7 +173,7 @@ import TintypeTestTraits
         let loader = try LoaderFixture(origin: origin).makeLoader {
             $0.coders = CoderRegistry(coders: [counting])
             $0.disk = nil
-            // Decodes that are held leave a lane for the headers.
+            // The held decodes leave one lane for the headers.
             $0.laneCount = laneCount ?? requests.count + 1
             if let memory { $0.decodingMemory = memory }
         }
@@ -187,7 +187,7 @@ import TintypeTestTraits
         return Loads(loader: loader, tasks: tasks, latch: latch, origin: origin)
     }
 
-    /// The images of requests that get their bytes together; all are in the hands of the decoder before it begins.
+    /// Returns the images of requests that get their bytes at once. The decoder has all requests before it begins.
     private func images(
         of body: Data,
         by coder: any ImageCoder,
@@ -202,7 +202,7 @@ import TintypeTestTraits
         return images
     }
 
-    /// The image of one request alone.
+    /// Returns the image of one request alone.
     private func image(
         of body: Data,
         by coder: any ImageCoder,
@@ -220,7 +220,7 @@ import TintypeTestTraits
         return Double(sum) / Double(image.pixels.samples.count)
     }
 
-    /// Alone they take an eighth, a quarter and a half of a JPEG, and a scale each of a WebP.
+    /// Alone, the sizes decode a JPEG at an eighth, a quarter or a half, and a WebP at a scale for each size.
     @Test(arguments: ["flower.jpg", "flower.webp"])
     func `ten sizes share one decode, and are no further from the whole image than each alone`(
         name: String
@@ -245,7 +245,7 @@ import TintypeTestTraits
     }
 
     @Test func `many small sizes are not made of a large image if another decode costs less`() async throws {
-        // 1,000 pixels need the whole image, and each of the others is made of 54,000 pixels instead of 3.4 million. The
+        // 1,000 pixels need the whole image. Each other image is made from 54,000 pixels instead of 3.4 million. The
         // largest image shares nothing.
         let body = try Fixtures.data("flower.jpg")
         let sizes = [1_000] + Array(60..<70)
@@ -264,7 +264,7 @@ import TintypeTestTraits
     @Test func `an image that is streamed alone is decoded once, whole, for several, if its memory permits`()
         async throws
     {
-        // 35 MiB of pixels.
+        // The pixels take 35 MiB.
         let coder = FlatCoder(width: 3_500, height: 3_500)
         let sizes: [(inout ImageRequest) -> Void] = [10, 20, 30].map { width in
             { $0.thumbnail = .fit(width: width, height: width) }
@@ -272,7 +272,7 @@ import TintypeTestTraits
         let body = Data(try Fixtures.data("camera.jpg"))
         _ = try await self.images(of: body, by: coder, waiting: 3, memory: 256 << 20, sizes)
         #expect(self.decodes.count == 1)
-        // Each decode streams, with nothing to wait for.
+        // Each decode streams, and does not wait for a shared one.
         _ = try await self.images(of: body, by: coder, waiting: 0, memory: 64 << 20, sizes)
         #expect(self.decodes.count == 1 + 3)
     }
@@ -286,7 +286,7 @@ import TintypeTestTraits
             waiting: pipelines.count,
             pipelines.map { pipeline in { $0.transforms = pipeline } }
         )
-        // a, b after a, c after b, and b.
+        // The four transforms are a, b after a, c after b, and b alone.
         #expect((self.decodes.count, self.transforms.count) == (1, 4))
         for (pipeline, image) in zip(pipelines, images) {
             let alone = try await self.image(of: body, by: PNGCoder()) { $0.transforms = pipeline }
@@ -336,7 +336,7 @@ import TintypeTestTraits
             by: JPEGCoder(),
             laneCount: 1
         )
-        // Whatever waits by now: the lane is held by the first decode, and no header is read behind it.
+        // The first decode holds the only lane, so no header is read behind it, however many loads wait.
         loads.latch.open()
         for (index, task) in loads.tasks.enumerated() { #expect(try await task.value.width == 60 + index) }
         #expect((self.headers.count, self.decodes.count) == (3, 3))
@@ -417,7 +417,7 @@ import TintypeTestTraits
         #expect(self.decodes.count == 0)
     }
 
-    /// The division does not know of a load whose image is there: with it, the others would be made of a larger decode.
+    /// A load whose image the origin confirms needs no decode. If it counted, the others would share a larger decode.
     @Test func `a load whose image the origin confirms takes no part`() async throws {
         let (gate, origin) = (Gate(), ScriptedOrigin([:]))
         let body = try Fixtures.data("flower.jpg")

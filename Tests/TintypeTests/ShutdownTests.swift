@@ -30,7 +30,7 @@ import TintypeTestTraits
         #expect(try await self.fixture.makeLoader().response(for: ImageRequest(url: held)).source == .disk)
     }
 
-    /// Returns once a loader begins no load any more.
+    /// Returns when the loader refuses new loads.
     private func waitForShutdown(of loader: LoaderActor) async {
         let refused = ImageRequest(url: self.origin.url("/none"))
         await until {
@@ -55,7 +55,7 @@ import TintypeTestTraits
         let latch = Latch()
         let loader = self.fixture.makeLoader(heldBy: latch)
         request.options = [.keepData]
-        // The variant on disk is decoded; the bytes are those of the original.
+        // The loader decodes the variant on disk, and returns the bytes of the original.
         let task = Task { [request] in try await loader.response(for: request) }
         await until { self.fixture.decodes.count > before }
         let end = Task { await loader.shutdown(finishesLoads: true) }
@@ -65,7 +65,7 @@ import TintypeTestTraits
         await end.value
     }
 
-    /// A loader that has an image, and whose variant is on its way to the disk until the gate opens.
+    /// Returns a loader that has an image, and stores the image's variant only after the gate opens.
     private func makeLoader(storingBehind gate: Gate) async throws -> (LoaderActor, ImageRequest) {
         let loader = self.fixture.makeLoader { configuration in
             configuration.variantEncoder = { image, _ in
@@ -83,7 +83,7 @@ import TintypeTestTraits
         let gate = Gate()
         let (loader, request) = try await self.makeLoader(storingBehind: gate)
         let end = Task { await loader.shutdown() }
-        // The store goes on when no load begins any more.
+        // The store continues after the loader refuses new loads.
         await self.waitForShutdown(of: loader)
         await gate.open()
         await end.value
@@ -109,7 +109,7 @@ import TintypeTestTraits
             let loader = self.fixture.makeLoader { configuration in
                 configuration.variantEncoder = { _, _ in
                     await hasBegun.open()
-                    // Ends with its task.
+                    // The stream ends when the task is cancelled.
                     let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
                     for await _ in stream {}
                     continuation.finish()

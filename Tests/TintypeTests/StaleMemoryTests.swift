@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Stale bytes while their origin is asked.
+/// The memory that stale bytes take during their revalidation.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StaleMemoryTests {
     private static let count = 12
     private static let limit = 300_000
@@ -48,7 +48,7 @@ import TintypeTestTraits
         }
         let loader = self.makeLoader()
         let tasks = requests.map { request in Task { try await loader.image(for: request).width } }
-        // All of them are asked about at once, whatever their bytes take.
+        // The loader revalidates all of them at once, however much memory their bytes take.
         for index in 0..<Self.count { await self.scripted.waitForRequests(2, for: "/\(index)") }
         #expect(await loader.downloads.counters.bodyBytes <= Self.limit / 2)
         await gate.open()

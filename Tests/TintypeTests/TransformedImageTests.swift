@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Images that are transformed: made on the way, kept under keys of their own.
+/// Transformed images, which are made during a load and stored under their own keys.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TransformedImageTests {
     let fixture: LoaderFixture
     let origin: ScriptedOrigin
@@ -21,7 +21,7 @@ import TintypeTestTraits
         self.url = self.origin.url("/a")
     }
 
-    /// Inverts the samples; what a program may bring.
+    /// A program's own transformer, which inverts the samples.
     private struct Inversion: ImageTransformer {
         var name = "inversion"
         var error: (any Error & Sendable)?
@@ -41,7 +41,7 @@ import TintypeTestTraits
         }
     }
 
-    /// A TIFF structure with one field, the orientation.
+    /// Returns a TIFF structure with one field, the orientation.
     private static func exif(_ orientation: Orientation) -> Data {
         Data([
             0x49, 0x49, 0x2A, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation.rawValue, 0, 0, 0, 0, 0, 0, 0,
@@ -57,7 +57,7 @@ import TintypeTestTraits
         let plain = try await loader.image(for: self.url)
         let inverted = try await loader.response(for: self.request([.custom(Inversion())]))
         #expect(inverted.image.pixels.largestDifference { 255 - plain.pixels.sample($0, $1, $2) } == 0)
-        // It is made of the decoded original that is in memory, and kept itself.
+        // The image is made from the decoded original in memory, and is stored too.
         #expect((inverted.source, self.fixture.decodes.count) == (.memory, 1))
         let again = try await loader.response(for: self.request([.custom(Inversion())]))
         #expect(again.image.pixels === inverted.image.pixels)
@@ -176,7 +176,7 @@ import TintypeTestTraits
     func `transforms that together are too much work are refused before the first`(
         transforms: [ImageTransform]
     ) async throws {
-        // Each makes 800 pixels.
+        // Each transform makes 800 pixels.
         let loader = self.fixture.makeLoader { $0.limits.maximumWork = 10_000 }
         _ = try await loader.image(for: self.request(TransformPipeline(Array(transforms.prefix(10)))))
         struct Failure: Error {}
@@ -187,7 +187,7 @@ import TintypeTestTraits
     }
 
     @Test func `a result over the limits that no header could tell of is refused before it is made`() async throws {
-        // Of a line within a white border the height that belongs to a width is known when the border is gone.
+        // The image is a line in a white border. The height that belongs to a width is known only after the trim.
         let pixels = try PixelBuffer.make(.rgb8, width: 60, height: 60) { column, _, _ in column == 30 ? 0 : 255 }
         let png = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
         self.origin.script("/line", .body(Array(png)))
@@ -232,7 +232,7 @@ import TintypeTestTraits
             #expect((frame.width, frame.height) == (10, 5))
             #expect(frame.pixels.largestDifference { _, _, channel in channel == 3 ? 255 : 255 - index * 40 } <= 1)
         }
-        // Three frames of 20,000 pixels are more than all frames may have together.
+        // Three frames of 20,000 pixels exceed the limit for all frames together.
         let small = self.fixture.makeLoader {
             $0.coders = CoderRegistry()
             $0.limits.maximumAnimationPixels = 50_000

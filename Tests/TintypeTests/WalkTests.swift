@@ -7,9 +7,9 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// What a load costs in steps, as `Docs/architecture.md` tells it.
+/// The steps of a load, as `Docs/architecture.md` describes them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct WalkTests {
-    /// Brings one image, of which it shows the progress byte by byte.
+    /// A fetcher of one image that reports its progress byte by byte.
     private struct OneImage: ImageFetching {
         let body: Data
         var gate: Gate?
@@ -37,7 +37,7 @@ import TintypeTestTraits
         return self.fixture.makeLoader { $0.fetcher = fetcher }
     }
 
-    /// The waits and flights that `work` takes: each of both enters the actor once, and a flight has a task.
+    /// Returns the number of waits and flights in `work`. Each enters the actor once, and each flight has a task.
     private func steps(of loader: LoaderActor, _ work: () async throws -> Void) async throws -> LoadTable.ID {
         let before = await loader.stepCount
         try await work()
@@ -46,10 +46,10 @@ import TintypeTestTraits
 
     @Test func `a cold load enters the actor four times and has two tasks`() async throws {
         let loader = try self.makeLoader()
-        // The caller waits for the image's flight, and that for the one of the bytes.
+        // The caller waits for the flight of the image, which waits for the flight of the bytes.
         #expect(try await self.steps(of: loader) { _ = try await loader.image(for: self.request) } == 2 + 2)
         let thumbnail = ImageRequest(url: self.request.url, thumbnail: .fit(width: 4, height: 4))
-        // Of the decoded original: no bytes are asked for.
+        // The thumbnail is made from the decoded original, without a load of bytes.
         #expect(try await self.steps(of: loader) { _ = try await loader.image(for: thumbnail) } == 1 + 1)
     }
 

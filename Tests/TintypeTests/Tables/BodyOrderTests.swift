@@ -10,7 +10,7 @@ import TintypeTestTraits
 @Suite(.computing) struct BodyOrderTests {
     typealias ID = FlightTable.ID
 
-    /// All that has happened to one source, from which each answer is derived anew.
+    /// All events of one source, from which each answer is derived again.
     private struct History {
         enum Event {
             case begin(ID, FlightTable.Product)
@@ -198,7 +198,7 @@ import TintypeTestTraits
         }
         #expect(accept(1, fetch, fetched, at: 10) == .init(flights: [fetch, early, image], closed: [early]))
         #expect(order.keep(key, madeOf: 1, by: image) == true)
-        // Read before the body came.
+        // The early flight read its body before the newer one arrived.
         #expect(accept(7, early, read, at: 20) == .init())
         #expect(order.keep(key, madeOf: 7, by: image) == false)
         order.begin(late, .bytes("a", .honorFreshness))
@@ -230,7 +230,7 @@ import TintypeTestTraits
             return obsolete
         }
         #expect(load("ad", 1) == [:])
-        // Under the source's own key the disk may have its bytes.
+        // The disk may have the bytes under the source's own key.
         #expect(load("ae", 2) == (isVarying ? [:] : [CacheKey("ad"): .memory]))
         #expect(load("ae", 3)[CacheKey("ae")] == .memory)
         #expect(order.sourceCount == (isVarying ? 2 : 1))

@@ -23,7 +23,7 @@ import TintypeTestTraits
         var demands: [Table.ID: Demand] = [:]
         var ended: Set<Table.ID> = []
 
-        /// The sum over all waits, made anew.
+        /// Returns the demand of a flight, summed over all waits.
         func demand(of id: Table.ID) -> Demand? {
             guard let product = self.running[id] else { return nil }
             var sum = Demand()
@@ -39,7 +39,7 @@ import TintypeTestTraits
 
         private(set) var isRight = true
 
-        /// Cheaper than an expectation, of which there would be millions.
+        /// Records whether a condition holds. Millions of expectations would be slow.
         mutating func check(_ condition: Bool) {
             self.isRight = self.isRight && condition
         }
@@ -128,7 +128,7 @@ import TintypeTestTraits
             oracle.check(oracle.waits[waiter] == nil)
             oracle.check(table.leave(waiter).isEmpty)
         default:
-            // A result or a failure: the table does not tell them apart.
+            // The flight ends with a result or a failure. The table does not distinguish them.
             guard let id = oracle.running.keys.sorted().randomElement(using: &random) else { return }
             let actions = table.finish(id)
             let ended = oracle.running.removeValue(forKey: id)

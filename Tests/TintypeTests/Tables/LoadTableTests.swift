@@ -15,7 +15,7 @@ import TintypeTestTraits
         for _ in 0..<2_000 {
             var world = LoadWorld(LoadWorld.Mode.allCases.randomElement(using: &random) ?? .always)
             let salt = UInt64.random(in: 0..<1_000, using: &random)
-            // One body in seven, of one sequence in two.
+            // In every second sequence, the disk refuses one body in seven.
             if salt.isMultiple(of: 2) { world.refuses = { ($0 &* 31 &+ salt).isMultiple(of: 7) } }
             for _ in 0..<Int.random(in: 6..<60, using: &random) {
                 switch Int.random(in: 0..<14, using: &random) {
@@ -63,7 +63,7 @@ import TintypeTestTraits
         for image in [new, reload] { _ = join(.bytes("a", .reload), .flight(image)) }
         let queued = start(.bytes("a"))
         #expect(table.requestTurn(of: queued, waiter: table.makeID()) != nil)
-        // It holds what the body before was made into.
+        // The succession holds the image made from the earlier body.
         let succession = table.accept(1, from: fetch, .fetched(as: CacheKey("a")), date: nil)
         #expect(succession.obsolete == [CacheKey("a1"): .all])
         #expect(join(.image("a2")) == .wait(for: new))

@@ -5,9 +5,9 @@ import TintypeTestSupport
 
 @testable import Tintype
 
-/// Loads of three sources of one origin over a disk, which take their steps one by one in any order.
+/// Loads of three sources of one origin over a disk. They take their steps one by one, in any order.
 struct LoadWorld {
-    /// The loads of a sequence that follow HTTP's freshness.
+    /// The frequency of loads that follow HTTP's freshness in a sequence.
     enum Mode: CaseIterable {
         case never, always, sometimes
     }
@@ -28,7 +28,7 @@ struct LoadWorld {
 
     struct Entry {
         let body: UInt64
-        /// The one source that selects it; `nil` for any.
+        /// The only source that selects the entry, or `nil` if any source does.
         let selector: CacheKey?
     }
 
@@ -42,20 +42,20 @@ struct LoadWorld {
     var phases: [Table.ID: Phase] = [:]
     var hasTurn: Set<Table.ID> = []
     var newest: [Table.ID: UInt64] = [:]
-    /// The waiters: the flight of an image that waits, or nothing for a caller.
+    /// The waiters. The value is the flight of an image that waits, or `nil` for a caller.
     var waiters: [Table.ID: Table.ID?] = [:]
     var turns: [Table.ID: Table.ID] = [:]
     var disk: [CacheKey: Entry] = [:]
     var memory: [CacheKey: (body: UInt64, source: CacheKey)] = [:]
-    /// Images that are read without a flight, and whether a body was accepted meanwhile.
+    /// Images that are being read without a flight. `isUnchanged` is false if a body was accepted meanwhile.
     var readings: [(product: Table.Product, body: UInt64, isUnchanged: Bool)] = []
-    /// The bodies of which images may be on disk.
+    /// The bodies whose images may be on disk.
     var accepted: Set<UInt64> = []
     var lastBody: UInt64 = 0
     /// Whether responses vary now, and the bodies of responses that varied.
     var varies = false
     var varying: Set<UInt64> = []
-    /// Which bodies the disk refuses.
+    /// Returns whether the disk refuses a body.
     var refuses: ((UInt64) -> Bool)?
     var isRight = true
 
@@ -122,7 +122,7 @@ struct LoadWorld {
                 }
             case .cancel(let id):
                 switch self.phases[id] {
-                // A store that has begun goes on.
+                // A store that has begun continues.
                 case .storing, .ended(_, .fetched): continue
                 case .ended, .kept: break
                 default: self.phases[id] = .abandoned
@@ -146,7 +146,7 @@ struct LoadWorld {
         }
     }
 
-    /// One step of one flight.
+    /// Takes one step of one flight.
     mutating func advance(_ id: Table.ID) {
         guard let product = self.products[id], let phase = self.phases[id] else { return }
         let source = product.source
@@ -230,7 +230,7 @@ struct LoadWorld {
         return self.disk[name].map { (name, $0) }
     }
 
-    /// Puts a body on the disk, unless that refuses it, in place of what it replaces.
+    /// Stores a body on disk instead of the entries that it replaces, unless the disk refuses it.
     private mutating func store(_ body: UInt64, of product: Table.Product) -> CacheKey {
         let source = product.source
         var name = source
@@ -269,7 +269,7 @@ struct LoadWorld {
                 switch self.mode {
                 case .never: self.disk[source]?.body
                 case .always: self.selected(by: source)?.1.body
-                // A load to which freshness means nothing leaves what is fresh to others.
+                // A load that ignores freshness leaves fresh entries to other loads.
                 case .sometimes: nil
                 }
             return bodies.count == 1 && (stored.map { bodies == [$0] } ?? true)

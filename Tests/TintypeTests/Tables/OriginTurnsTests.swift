@@ -27,7 +27,7 @@ private let origin = CacheKey("o")
 
         var turns = OriginTurns()
         var holders: [Flight] = []
-        /// In the order in which they came.
+        /// The waiting flights, in the order of arrival.
         var queue: [Flight] = []
         var lastID: FlightTable.ID = 0
         private(set) var isRight = true

@@ -5,9 +5,9 @@ import TintypeConcurrency
 import TintypeTargets
 import TintypeTestSupport
 
-/// A target whose steps run when the test lets them: what a load wants to show waits until then.
+/// A target that takes each step only when a test allows it.
 actor HeldTarget: ImageTarget {
-    /// Keeps jobs until it is told to run one.
+    /// Holds jobs until a test runs them.
     private final class HeldExecutor: SerialExecutor {
         let jobs = Locked<[UnownedJob]>([])
 
@@ -22,13 +22,13 @@ actor HeldTarget: ImageTarget {
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
     private nonisolated let recorded = Locked<[UInt8]>([])
 
-    /// The grays of all that was shown so far.
+    /// The gray values of all images shown so far.
     nonisolated var shown: [UInt8] { self.recorded.withLock { $0 } }
 
-    /// The steps that wait.
+    /// The number of waiting steps.
     nonisolated var stepCount: Int { self.executor.jobs.withLock { $0.count } }
 
-    /// Lets the first step that waits run, if there is one.
+    /// Runs the first waiting step, if there is one.
     nonisolated func runStep() {
         let job = self.executor.jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         job?.runSynchronously(on: self.executor.asUnownedSerialExecutor())

@@ -5,9 +5,9 @@ import Tintype
 import TintypeTargets
 import TintypeTestSupport
 
-/// A target that writes down what it is told.
+/// A target that records its calls.
 ///
-/// Images are told apart by their gray.
+/// The gray value of an image identifies it.
 actor RecordingTarget: ImageTarget {
     enum Call: Hashable {
         /// The test began a load here, in a step of the target's own.
@@ -23,9 +23,9 @@ actor RecordingTarget: ImageTarget {
 
     nonisolated let imageLoads = TargetLoads()
     private(set) var calls: [TargetKey: [Call]] = [:]
-    /// What the target does when a load fails.
+    /// The action to run when a load fails.
     private let onFailure: (@Sendable (isolated RecordingTarget) -> Void)?
-    /// What the target does when it is first told this.
+    /// The action to run at the first call equal to `call`.
     private var onCall: (call: Call, action: @Sendable (isolated RecordingTarget) -> Void)?
 
     init(onFailure: (@Sendable (isolated RecordingTarget) -> Void)? = nil) {
@@ -37,7 +37,7 @@ actor RecordingTarget: ImageTarget {
         self.onCall = (call, action)
     }
 
-    /// The calls of a key but for progress.
+    /// Returns the calls for a key, except progress.
     func shown(_ key: TargetKey = .image) -> [Call] {
         self.calls[key, default: []].filter { call in
             if case .progress = call { false } else { true }
@@ -101,7 +101,7 @@ actor RecordingTarget: ImageTarget {
     private static func gray(_ image: Image) -> UInt8 { UInt8(clamping: image.pixels.sample(0, 0)) }
 }
 
-/// An image of one gray.
+/// Returns an image of one gray.
 func makeGray(_ gray: UInt8) throws -> Image {
     Image(pixels: try PixelBuffer.make(.gray8, width: 2, height: 2) { _, _, _ in gray })
 }

@@ -7,7 +7,7 @@ import TintypeTargets
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// What a target is told by a load into it.
+/// The calls that a target receives from a load.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TargetTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()
@@ -19,7 +19,7 @@ import TintypeTestTraits
         self.loader = self.fixture.makeLoader { $0.coders = CoderRegistry() }
     }
 
-    /// A request for an image of one gray.
+    /// Returns a request for an image of one gray.
     private func request(_ gray: UInt8, heldBy gate: Gate? = nil) throws -> ImageRequest {
         let body = try makePNG(gray: gray)
         self.origin.script("/\(gray)", gate.map { .held(by: $0, body: body) } ?? .body(body))
@@ -201,7 +201,7 @@ import TintypeTestTraits
         await self.origin.waitForCancellations(for: "/7")
         #expect(await self.target.shown() == [.placeholder(nil)])
         #expect(self.target.imageLoads.count == 0)
-        // The place is free.
+        // The target can load again.
         _ = try await self.loader.load(try self.request(9), into: self.target).response
         #expect(await self.target.shown().last == .transition(9))
     }
@@ -262,7 +262,7 @@ import TintypeTestTraits
 
     // MARK: Order
 
-    /// The steps of a load: it starts, tells its progress, and ends; or it starts, and fails.
+    /// The steps of a load are start, progress and end, or start and failure.
     @Test(arguments: [(0, false), (1, false), (2, false), (0, true), (1, true)])
     func `what waits for its target when another load begins is not shown`(
         _ stepCount: Int,
@@ -293,7 +293,7 @@ import TintypeTestTraits
         await #expect(throws: CancellationError.self) { try await first.response }
     }
 
-    /// Loads into two keys, held and let go in any order: nothing of a load is shown once another has begun.
+    /// Loads into two keys, held and released in any order, show nothing after another load has begun.
     @Test(arguments: UInt64(1)...24) func `nothing of an older load is shown, whatever comes first`(
         seed: UInt64
     ) async throws {
@@ -344,7 +344,7 @@ import TintypeTestTraits
                 case .progress: break
                 }
             }
-            // What was begun last, and not cancelled, has come to its end.
+            // The last load has ended, unless it was cancelled.
             if let current, let last = calls.last { #expect(last != .begin(current), "\(key): \(calls)") }
         }
         #expect(target.imageLoads.count == 0)
