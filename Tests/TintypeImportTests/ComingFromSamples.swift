@@ -6,7 +6,7 @@ import TintypeFrameworkNames
 import TintypePrometheus
 import TintypeTargets
 
-// The samples of Docs/coming-from.md, with stand-ins of what a user brings.
+// The samples of Docs/coming-from.md, with stand-ins for the user's own types.
 
 protocol Bucket: Sendable {
     func object(named name: String) async throws -> Data

@@ -125,7 +125,7 @@ func makeStubbedLoader(_ url: URL, _ png: Data) -> LoaderActor {
     return loader
 }
 
-/// The least that a target has to have.
+/// A target with only the required members.
 actor Frame: ImageTarget {
     nonisolated let imageLoads = TargetLoads()
     private var shown: Image?

@@ -6,8 +6,9 @@ import Tintype
 import TintypeFrameworkNames
 
 @Suite struct ImportTests {
-    /// A type that `import Tintype` brings under one of these names as well would be ambiguous here, so that nothing
-    /// compiles; one that it hands on by name would hide the framework's, and fail the test.
+    /// The type names of server frameworks. If `import Tintype` also brought one of them, the name would be ambiguous
+    /// and nothing would compile. If it re-exported one by name, the test would fail, because that type would hide the
+    /// framework's.
     private typealias Names = (
         Abort, Application, Authenticator, BasicAuthorization, BearerAuthorization, BodyStreamResult, ByteBuffer,
         Cache, CacheControl, CacheExpirationTime, Channel, Client, ClientRequest, ClientResponse, Command, Console,
@@ -53,7 +54,7 @@ import TintypeFrameworkNames
         #expect(count > 3)
     }
 
-    /// The lines of a file without comments, and with one space where there are more.
+    /// Returns the lines of a file without comments and with single spaces.
     private static func lines(of file: URL) throws -> [String] {
         try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { line in
             let words = line.split(separator: " ")

@@ -5,7 +5,7 @@ import Tintype
 import TintypeFrameworkNames
 import TintypePrometheus
 
-// The samples of Docs/observing.md, with stand-ins of the packages that they name.
+// The samples of Docs/observing.md, with stand-ins for the packages that they name.
 
 protocol LogTarget: Sendable {
     func warning(_ message: String, _ metadata: [String: String])

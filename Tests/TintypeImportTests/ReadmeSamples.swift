@@ -35,7 +35,7 @@ func makeLoader() -> LoaderActor {
     return loader
 }
 
-/// Fields go from a framework's request to ours and back without a name in dispute.
+/// Copies header fields into a Tintype request and out of its response, without ambiguous names.
 func handle(_ request: ImageRequest, with loader: LoaderActor) async throws -> [(String, String)] {
     var request = request
     var headers: HeaderFields = ["Accept-Language": "de"]

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 import Tintype
 
-/// The transformer that the docs show, as they show it.
+/// The transformer of the docs, as they show it.
 @Suite struct TransformSampleTests {
     @Test func `a transformer of a program's own makes its image, also from a description`() throws {
         let layout = try PixelLayout(format: .rgba8, width: 3, height: 2)

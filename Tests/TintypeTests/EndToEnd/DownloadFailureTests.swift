@@ -6,18 +6,18 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// One kind of bad input and the error that it gives.
+/// A kind of bad input and the error that it causes.
 struct BadInput: Sendable, CustomTestStringConvertible {
     let name: String
     let response: FaultyResponse
     let code: LoadError.Code
-    /// A word that the message must have, because it says what to do or what is wrong.
+    /// A word that the message must contain, because it names the problem or the remedy.
     let hint: String
 
     var testDescription: String { self.name }
 }
 
-/// What a loader makes of origins that fail, from the socket up.
+/// The errors of a loader whose origin fails, over real sockets.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DownloadFailureTests {
     private static let page = Array("<!DOCTYPE html><html><body>Try later</body></html>".utf8)
     private static let inputs: [BadInput] = [
@@ -52,7 +52,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(message.lowercased().contains(input.hint.lowercased()), "\(message)")
         #expect(message.hasSuffix("."))
         #expect(error?.underlyingError != nil)
-        // The loader keeps working, and what was cached stays.
+        // The loader keeps working, and cached images remain.
         #expect(try await loader.response(for: good).source == .memory)
         #expect(try await fixture.makeLoader().response(for: good).source == .disk)
         #expect(fixture.cacheFiles().count == 1)

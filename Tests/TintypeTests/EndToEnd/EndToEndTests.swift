@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// A loader over the real downloader, from real sockets: what a scripted origin cannot show.
+/// A loader with the real downloader over sockets, for cases that a scripted origin cannot show.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EndToEndTests {
     let fixture: LoaderFixture
 
@@ -121,7 +121,7 @@ import TintypeTestTraits
             _ = try await loader.image(for: origin.url("/a"))
             await loader.shutdown()
         }
-        // Without waiting for anything to go away.
+        // The shutdown takes effect although the loader still exists.
         let kept = self.fixture.makeLoader { $0.disk = nil }
         _ = try await kept.image(for: origin.url("/a"))
         await kept.shutdown()
@@ -135,7 +135,7 @@ import TintypeTestTraits
         await until { ((try? Resources.now().descriptors) ?? .max) <= before.descriptors + 16 }
     }
 
-    // MARK: On the way
+    // MARK: During a transfer
 
     @Test func `an image is shown before its last byte`() async throws {
         let body = try PreviewTests.progressiveJPEG()
@@ -238,7 +238,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
         let request = ImageRequest(url: origin.url("/"))
         _ = try await loader.image(for: request)
-        // The same tag at another place names another image.
+        // The same entity tag at another URL names another image.
         origin.script("/", .redirect(to: "/b"))
         origin.script(
             "/b",

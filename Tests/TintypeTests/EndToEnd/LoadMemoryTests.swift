@@ -17,14 +17,14 @@ import TintypeTestTraits
 
     init() throws {
         self.fixture = try LoaderFixture()
-        // What follows the end of an image is not looked at, and quick to decode.
+        // Decoders ignore bytes after the end of an image, so the large file is quick to decode.
         self.image = try makePNG() + [UInt8](repeating: 0, count: 1_200_000)
     }
 
     private func makeLoader() -> LoaderActor {
         self.fixture.makeLoader { configuration in
             configuration.downloads.bodyMemory = Self.limit
-            // However busy the machine is, what is about to come back is waited for.
+            // However busy the machine is, loads wait for memory that is about to be released.
             configuration.downloads.memoryPatience = .seconds(600)
             configuration.downloads.maximumConnectionsPerHost = Self.count
             configuration.disk?.pendingByteLimit = 1 << 30
@@ -40,7 +40,7 @@ import TintypeTestTraits
             }
             for try await width in group { #expect(width == 4) }
         }
-        // The loads let go of their bytes as they end.
+        // The loads release their bytes as they end.
         await until { await loader.downloads.counters.bodyBytes == 0 }
     }
 
@@ -58,7 +58,7 @@ import TintypeTestTraits
         let second = self.makeLoader()
         try await self.load(second) { origin.url("/\($0)") }
         #expect(await second.downloads.counters.started == 0)
-        // Only a few reads go on at once, of bytes whose number is not known before.
+        // Only a few reads of unknown size run at once.
         let peak = await second.downloads.counters.peakBodyBytes
         #expect(peak > 0 && peak <= Self.limit + self.image.count * 8)
     }
@@ -76,7 +76,7 @@ import TintypeTestTraits
         let loader = self.makeLoader()
         let response = try await loader.dataResponse(for: ImageRequest(url: origin.url("/a")))
         #expect(response.data.count == self.image.count)
-        // The load lets go of them as it ends, with the response in the caller's hands already.
+        // The load releases the bytes as it ends, when the caller already has the response.
         await until { await loader.downloads.counters.bodyBytes == 0 }
         let image = try await loader.response(for: ImageRequest(url: origin.url("/a"), options: [.keepData]))
         #expect(image.data?.count == self.image.count)

@@ -8,10 +8,10 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// A download is as urgent as the most urgent of the callers that wait for it; the downloader is real.
+/// The priority of a download is the highest priority of its waiting callers. The downloader is real.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadPrioritiesTests {
     let fixture: LoaderFixture
-    /// Holds the only connection, so that what follows has to wait for its turn.
+    /// A latch that holds the only connection, so that later loads wait for their turn.
     let door = Latch()
     let origin: FaultyOrigin
 
@@ -37,7 +37,7 @@ import TintypeTestTraits
         await until { await loader.downloads.counters.waiting >= count }
     }
 
-    /// Starts loads one after the other behind the held door, and gives the order in which they were asked for.
+    /// Starts loads one after the other behind the held door, and returns the order of their requests.
     private func order(of requests: [ImageRequest], waiting: Int, changes: Int = 0) async throws -> [String] {
         let loader = self.makeLoader()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -48,7 +48,7 @@ import TintypeTestTraits
                 group.addTask { @Sendable in _ = try await loader.image(for: request) }
                 await self.waitForWaiting(min(index + 1, waiting), in: loader)
             }
-            // The last one may have joined another; its wait has then begun once it is counted.
+            // The last load may have joined another one. In that case only the waiter count shows that it has begun.
             await until { await loader.waiterCount >= requests.count + 1 }
             await until { await loader.downloads.counters.reprioritized >= changes }
             self.door.open()

@@ -7,7 +7,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Files have no HTTP: their time of modification and their size tell their versions apart.
+/// Files have no HTTP fields. Their modification time and size tell their versions apart.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FileFreshnessTests {
     private let fixture: LoaderFixture
     private let url: URL
@@ -67,7 +67,7 @@ import TintypeTestTraits
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
         for gray in UInt8(0)..<100 {
             let body = Data(try makePNG(width: 10, gray: gray))
-            // In place: nothing but the times tells the versions apart.
+            // The write is in place, so only the times tell the versions apart.
             try body.write(to: self.url)
             #expect(try await loader.data(for: ImageRequest(url: self.url)) == body)
             let image = try await loader.response(for: ImageRequest(url: self.url))

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Images that depend on a request field of which the response says nothing.
+/// Images that depend on a request field that the response does not mention.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityFieldTests {
     private let fixture: LoaderFixture
     private let origin = ScriptedOrigin()
@@ -26,7 +26,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Answers with an image as wide as the request's field is long, and 5 columns where there is none.
+    /// Scripts an image as wide as the request field is long, or 5 pixels wide if the request has no such field.
     private func script(_ name: String, vary: String? = nil) {
         self.origin.script(
             "/a",
@@ -51,7 +51,7 @@ import TintypeTestTraits
         self.script(name, vary: vary)
         for policy in [CachePolicy.honorFreshness, .neverRevalidate] {
             for _ in 0..<2 {
-                // Each time from a loader with an empty memory.
+                // Each round uses a loader with an empty memory.
                 let loader = self.makeLoader(policy)
                 #expect(try await loader.image(for: self.request([name: "alice..."])).width == 8)
                 #expect(try await loader.image(for: self.request([name: "bob"])).width == 3)
@@ -59,7 +59,7 @@ import TintypeTestTraits
                 #expect(try await loader.image(for: self.request([name: "bob"])).width == 3)
             }
         }
-        // Three for each policy at most, however often they are loaded.
+        // Each policy takes at most three requests, however often the images are loaded.
         #expect(self.origin.requestCount(for: "/a") <= 6)
     }
 
@@ -74,7 +74,7 @@ import TintypeTestTraits
             #expect(error?.code == .notInCache)
             #expect(try await loader.image(for: self.request(["X-User": "alice"], .cacheOnly)).width == 5)
         }
-        // Nor is a variant that was made of it.
+        // A variant of another user's image is in no cache either.
         let thumbnail = { (user: String) in
             ImageRequest(
                 source: .init(url: self.origin.url("/a"), headers: ["X-User": user]),

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Older bodies and images in the place of newer ones.
+/// Newer bodies and images, which older ones must not replace.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct OrderTests {
     let fixture: LoaderFixture
     let scripted = ScriptedOrigin()
@@ -205,7 +205,7 @@ import TintypeTestTraits
         await gate.open()
         #expect(try await old.value.width == 10)
         #expect(try await new.value.width == 11)
-        // The response to the request without fields would be found here.
+        // This load would find the response to the request without fields.
         var honoring = reload
         honoring.cachePolicy = .honorFreshness
         #expect(try await loader.data(for: honoring) == Data(makePNG(width: 11)))
@@ -222,7 +222,7 @@ import TintypeTestTraits
         #expect(try await [german, english].map(\.width) == [8, 8])
     }
 
-    /// How a body is not stored that replaces another one.
+    /// The reasons why a body that replaces another one is not stored.
     enum NoStore: CaseIterable {
         case tooLarge, tooLargeInBackground, notWanted
     }
@@ -300,7 +300,7 @@ import TintypeTestTraits
         #expect(try await loader.data(for: request) == Data(makePNG(width: 11)))
     }
 
-    /// Everything at once: what a load gives is never older than what a reload had given before the load began.
+    /// Simultaneous loads of any kind never return an older image than a reload that ended before they began.
     @Test(arguments: 0..<30) func `after a reload nothing older is given out`(
         seed: UInt64
     )

@@ -6,7 +6,7 @@ import TintypeHTTP
 
 @testable import Tintype
 
-/// Where a load's policy meets the rules of HTTP.
+/// The combination of a load's policy with the rules of HTTP.
 @Suite struct PolicyTests {
     private static let received = Date(timeIntervalSince1970: 1_800_000_000)
 

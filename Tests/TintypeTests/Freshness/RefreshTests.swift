@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Loads that ask the origin because the caller says so, and loads that overlap with them.
+/// Loads that revalidate or reload because the caller says so, and loads that overlap with them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RefreshTests {
     let fixture: LoaderFixture
     let scripted = ScriptedOrigin()
@@ -53,7 +53,7 @@ import TintypeTestTraits
         #expect(changed.end?.image.width == 11)
         #expect(changed.end?.revalidation == .modified)
         #expect(changed.end?.source == .network)
-        // What is cached now is the fresh one.
+        // The caches now have the new image.
         #expect(try await loader.image(for: ImageRequest(url: origin.url)).width == 11)
         #expect(try await self.fixture.makeLoader().image(for: ImageRequest(url: origin.url)).width == 11)
         #expect(origin.requests.count == 3)
@@ -115,14 +115,14 @@ import TintypeTestTraits
         async let oldThumbnail = loader.image(for: thumbnail)
         async let oldImage = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
-        // Both wait for the old bytes.
+        // Both loads wait for the old bytes.
         await until { await loader.bytesWaiterCount >= 2 }
         origin.fail(with: nil)
         let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
         async let new = loader.image(for: reload)
         await until { await loader.queueCount(of: reload) == 1 }
         await gate.open()
-        // Callers that asked before get what was asked for.
+        // Callers that came before the reload get the old image.
         #expect(try await oldImage.width == 30)
         #expect(try await oldThumbnail.width == 15)
         #expect(try await new.width == 10)
@@ -133,7 +133,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    /// Whatever overlaps with whatever: after the last reload nothing older is served.
+    /// Overlapping loads of any kind leave nothing older than the last reload.
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
     func `after a storm the newest image is everywhere`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)

@@ -13,7 +13,7 @@ import TintypeTestTraits
     private static let tiers = [CacheTiers.none, .memory, .disk, .all]
     private static let policies = [CachePolicy.neverRevalidate, .honorFreshness, .revalidate]
 
-    /// The forms in which an image may be found.
+    /// The forms in which a load may find an image.
     private enum Form: CaseIterable {
         case image, thumbnail, data, encoded
     }
@@ -30,7 +30,7 @@ import TintypeTestTraits
         }
     }
 
-    /// Finds nothing, or something of the body that the reload has brought.
+    /// Checks that loads find nothing, or only the body of the reload.
     private func expectNothingOlder(
         than body: UInt64?,
         of request: ImageRequest,
@@ -193,11 +193,12 @@ import TintypeTestTraits
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[Bool]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
         let base = DiskCache(disk)
-        // The variant of the first body is written when the second body has come, and before its store has ended.
+        // The second body arrives before the disk writes the variant of the first. The lookup runs before that store
+        // ends.
         let reload: @Sendable (CacheKey) async -> Void = { key in
             guard key == thumbnail.key, let loader = loaderBox.value else { return }
             var reload = ImageRequest(url: thumbnail.url, cachePolicy: .reload)
-            // The loader forgets a source of which it has stored no image.
+            // The loader forgets a source if it has stored no image of it.
             reload.caching.originals = .none
             let image = try? await loader.image(for: reload)
             found.value?.append(image?.width == 11)
@@ -239,7 +240,8 @@ import TintypeTestTraits
         )
         let (loaderBox, found) = (Box<LoaderActor>(), Box<[UInt64?]>([]))
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
-        // The variant of the first body is written when two more have come, the second of them for other header fields.
+        // Two more bodies arrive before the disk writes the variant of the first. The last one is for other header
+        // fields.
         let tier = HeldTier(
             DiskCache(disk),
             willStore: { key in
@@ -268,7 +270,7 @@ import TintypeTestTraits
         let newest = bodies.dropFirst().map { BodyDigest.value(of: Data($0)) }
         let looks = try #require(found.value)
         #expect(Array(looks.prefix(3)) == newest)
-        // The load in `didStore` may store its variant as well, and look once more.
+        // The load in `didStore` may store its own variant, which repeats the lookup.
         #expect(looks.dropFirst(3).allSatisfy { $0 == newest.last })
     }
 
@@ -310,7 +312,7 @@ import TintypeTestTraits
         let headers: HeaderFields = ["Cache-Control": "max-age=600"]
         self.scripted.script("/a", .body(try makePNG(width: 11), headers: headers))
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10), headers: headers)])
-        // Each policy has a name of its own for the bytes of a request with header fields.
+        // Each policy stores the bytes of a request with header fields under its own name.
         let request = ImageRequest(
             url: self.scripted.url("/a"),
             headers: ["Accept-Language": "de"],

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// When a loader asks the origin again, and what becomes of the answer.
+/// The conditions and results of revalidation.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RevalidationTests {
     let fixture: LoaderFixture
     let clock = TestClock()
@@ -41,7 +41,7 @@ import TintypeTestTraits
         #expect(validated.revalidation == .notModified)
         #expect(origin.requests.count == 2)
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
-        // The same bytes were not decoded again, and are fresh again, here and after a restart.
+        // The loader did not decode the same bytes again. They are fresh again, here and after a restart.
         #expect(self.fixture.decodes.count == 1)
         self.clock.advance(by: 500)
         #expect(try await loader.response(for: request).revalidation == nil)
@@ -50,11 +50,11 @@ import TintypeTestTraits
         #expect(origin.requests.count == 2)
     }
 
-    /// What a response says, the bounds in seconds, and how long it is fresh.
+    /// The fields of a response, the bounds of its freshness, and the resulting lifetime.
     struct Bounded: Sendable {
         let fields: HeaderFields
         var bounds = FreshnessBounds()
-        /// `nil` where the origin is asked each time.
+        /// The lifetime in seconds, or `nil` if the loader revalidates each time.
         let lifetime: Int?
     }
 
@@ -112,7 +112,7 @@ import TintypeTestTraits
     func `thumbnails of old bytes are not served`(policy: CachePolicy) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.makeLoader(policy)
-        // The height is as before, so the width tells which image a thumbnail was made of.
+        // The height stays the same, so the width shows which image a thumbnail was made from.
         let thumbnail = ImageRequest(
             source: .init(url: origin.url),
             rendering: .init(thumbnail: .fit(width: 100, height: 3)),
@@ -137,7 +137,7 @@ import TintypeTestTraits
         )
         #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 5)
         for _ in 0..<10 { origin.revise() }
-        // This loader has never heard of the thumbnail.
+        // This loader does not know the thumbnail.
         let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
         #expect(try await self.makeLoader(policy).image(for: reload).width == 20)
         thumbnail.cachePolicy = policy
@@ -157,12 +157,12 @@ import TintypeTestTraits
         _ = try await self.makeLoader(policy).image(for: thumbnail)
         let loader = self.makeLoader(policy)
         #expect(try await loader.response(for: thumbnail).source == .disk)
-        // The variant itself.
+        // The only hit is the variant itself.
         #expect(await loader.cache.statistics().disks.map(\.hits) == [1])
         #expect(self.fixture.decodes.count == 2)
     }
 
-    /// The bytes are read when the origin has confirmed them; if they are gone by then, it is asked for all of them.
+    /// The loader reads the bytes after the origin has confirmed them. If they are gone by then, it requests them all.
     @Test(arguments: [false, true])
     func `stale bytes are not in memory while their origin is asked`(areRemoved: Bool) async throws {
         let gate = Gate()
@@ -203,7 +203,7 @@ import TintypeTestTraits
         self.clock.advance(by: 61)
         #expect(try await loader.image(for: request).width == 11)
         #expect(origin.requests.count == 3)
-        // What the disk never had cannot be given out as bytes.
+        // The disk never had the bytes, so the loader downloads them.
         #expect(try await loader.data(for: request).isEmpty == false)
     }
 
@@ -235,7 +235,7 @@ import TintypeTestTraits
         }
         #expect(encodings.count == 1)
         #expect(origin.requests.map { $0["If-None-Match"] } == [nil, "\"0\"", "\"0\""])
-        // A changed image is no variant of the old one.
+        // The loader makes a new variant of a changed image.
         for _ in 0..<10 { origin.revise() }
         self.clock.advance(by: 61)
         #expect(try await makeLoader().response(for: request).revalidation == .modified)
@@ -321,7 +321,7 @@ import TintypeTestTraits
         #expect(origin.requests.count == 1)
     }
 
-    // MARK: What is stored
+    // MARK: Stored responses
 
     @Test(arguments: ["no-store", "max-age=60, no-store"])
     func `no store is kept nowhere`(directives: String) async throws {
@@ -362,7 +362,7 @@ import TintypeTestTraits
             ImageRequest(url: origin.url, headers: ["Accept-Language": language, "X-Other": language])
         }
         for _ in 0..<3 {
-            // Each time from a loader with an empty memory.
+            // Each round uses a loader with an empty memory.
             let loader = self.makeLoader()
             #expect(try await loader.image(for: request("en")).width == 12)
             #expect(try await loader.image(for: request("de-DE")).width == 15)
@@ -380,7 +380,7 @@ import TintypeTestTraits
             }
         }
         #expect(origin.requests.count == 4)
-        // A field that only says what is wanted selects nothing that the response does not vary on.
+        // A preference such as `Accept-Language` selects nothing if the response does not vary on it.
         _ = try await loader.data(
             for: ImageRequest(url: origin.url, headers: ["Cookie": "a", "Accept-Language": "de"])
         )
@@ -414,7 +414,7 @@ import TintypeTestTraits
         #expect(try await loader.response(for: request).revalidation == .notModified)
     }
 
-    // MARK: Answers that fit nothing
+    // MARK: Unusual responses
 
     @Test func `a not modified about something else is not believed`() async throws {
         let origin = RevisingOrigin(at: self.scripted)
@@ -446,7 +446,7 @@ import TintypeTestTraits
             #expect(error?.code == .notModified)
             #expect(error?.headers["ETag"] == "\"0\"")
             #expect(error?.headers["Cache-Control"] == "max-age=60")
-            // First the origin says so, then the cache.
+            // The origin answers the first condition, and the cache answers the second.
             _ = try await loader.data(for: ImageRequest(url: origin.url))
         }
         #expect(origin.requests.count == 2)

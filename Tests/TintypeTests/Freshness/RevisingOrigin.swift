@@ -4,7 +4,7 @@ import FoundationEssentials
 import Tintype
 import TintypeConcurrency
 
-/// An image at a scripted origin that changes, and about which conditional requests are answered.
+/// A changing image at a scripted origin that answers conditional requests.
 ///
 /// The image of revision `n` is `10 + n` pixels wide and has the tag `"n"`.
 final class RevisingOrigin: Sendable {
@@ -20,7 +20,7 @@ final class RevisingOrigin: Sendable {
     private let origin: ScriptedOrigin
     private let state: Locked<State>
 
-    /// Puts the image at an origin, which the loaders of a test ask.
+    /// Creates the image at the origin of a test's loaders.
     init(_ headers: HeaderFields = [:], at origin: ScriptedOrigin) {
         self.origin = origin
         self.state = Locked(State(headers: headers))
@@ -29,7 +29,7 @@ final class RevisingOrigin: Sendable {
 
     var url: URL { self.origin.url(Self.path) }
 
-    /// The fields of each request that came.
+    /// The header fields of each request.
     var requests: [HeaderFields] { self.origin.requests(for: Self.path).map(\.headers) }
 
     /// Changes the image.
@@ -37,12 +37,12 @@ final class RevisingOrigin: Sendable {
         self.state.withLock { $0.revision += 1 }
     }
 
-    /// What is sent beside the tag from now on.
+    /// Sets the fields of all further responses, in addition to the tag.
     func setHeaders(_ headers: HeaderFields) {
         self.state.withLock { $0.headers = headers }
     }
 
-    /// What is done instead of an answer from now on.
+    /// Replaces all further responses, or restores the image's own if `failure` is `nil`.
     func fail(with failure: ScriptedResponse?) {
         self.state.withLock { $0.failure = failure }
     }
@@ -52,7 +52,7 @@ final class RevisingOrigin: Sendable {
         self.state.withLock { $0.variesOn = name }
     }
 
-    /// Returns once the image was asked for `count` times, and what the last one gets is settled.
+    /// Returns when the origin has received `count` requests and has chosen the response to the last one.
     func waitForRequests(_ count: Int) async {
         await self.origin.waitForRequests(count, for: Self.path)
     }

@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// RFC 5861: stale images while the origin is asked, and when it fails.
+/// Stale images that are served during a revalidation or after a failed one (RFC 5861).
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StaleServingTests {
     let fixture: LoaderFixture
     let clock = TestClock()
@@ -35,10 +35,10 @@ import TintypeTestTraits
         await loader.waitForPendingStores()
         origin.revise()
         self.clock.advance(by: 20)
-        // The new one comes when both have had the old one.
+        // The new image arrives after both loaders have served the old one.
         let gate = Gate()
         origin.fail(with: .held(by: gate, body: try makePNG(width: 11)))
-        // From memory, and from a loader that has it on disk only.
+        // One loader has the image in memory, the other one only on disk.
         let loaders = [loader, self.makeLoader()]
         for loader in loaders {
             let stale = try await loader.response(for: request)
@@ -112,7 +112,7 @@ import TintypeTestTraits
         let stale = try await loader.response(for: request)
         #expect(stale.revalidation == .failed)
         #expect(stale.image.width == 10)
-        // Each load asks again, and when the time is over the error is told.
+        // Each load revalidates again, and throws the error when the stale time is over.
         let count = origin.requests.count
         self.clock.advance(by: 60)
         await #expect(throws: LoadError.self) { try await loader.image(for: request) }
@@ -137,7 +137,7 @@ import TintypeTestTraits
         await #expect(throws: LoadError.self) { try await stale.value }
     }
 
-    /// RFC 5861 (4): the origin permits it, or does not.
+    /// Origins that permit a stale response on errors, or do not (RFC 5861, 4).
     @Test(arguments: [true, false]) func `a failed revalidation is stood in for where the origin permits it`(
         permits: Bool
     ) async throws {

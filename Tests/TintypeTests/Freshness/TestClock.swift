@@ -7,7 +7,7 @@ import TintypeConcurrency
 final class TestClock: Sendable {
     private let state: Locked<Date>
 
-    /// A clock that stands at a whole second.
+    /// Creates a clock that stands at a whole second.
     init(_ date: Date = Date()) {
         self.state = Locked(Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down)))
     }

@@ -5,12 +5,12 @@ import TintypeTestSupport
 
 /// A test of the public HTTP cache suite, as data.
 struct CacheTest: Sendable {
-    /// What a failure means.
+    /// The severity of a failure.
     enum Kind: String, Sendable, CaseIterable {
         case required, optimal, check
     }
 
-    /// One request through the cache, what the origin answers, and what is expected of both.
+    /// A request through the cache, the origin's response, and the expectations of both.
     struct Exchange: Sendable {
         let json: JSONValue
 
@@ -18,12 +18,12 @@ struct CacheTest: Sendable {
         var pausesAfter: Bool { self.json["pause_after"]?.isTrue ?? false }
         var status: Int? { self.json["response_status"]?.array.first?.number.map { Int($0) } }
 
-        /// Whether a failure of the check called `name` makes the test void, rather than failed.
+        /// Returns whether a failure of the check called `name` makes the test void instead of failed.
         func isSetup(_ name: String) -> Bool {
             self.json["setup"]?.isTrue ?? false || self.json["setup_tests"]?.array.contains(.string(name)) ?? false
         }
 
-        /// Names and values; a number is an offset in seconds where the field is a date.
+        /// Returns names and values. The number of a date field is an offset in seconds.
         func fields(_ member: String) -> [(name: String, value: JSONValue, isRequiredBack: Bool)] {
             (self.json[member]?.array ?? []).compactMap { field in
                 guard let name = field.array.first?.string, field.array.count > 1 else { return nil }
@@ -35,13 +35,13 @@ struct CacheTest: Sendable {
     let suite: String
     let id: String
     let kind: Kind
-    /// Upstream runs these with private caches only.
+    /// Whether upstream runs the test only with private caches.
     let isForPrivateCaches: Bool
-    /// Upstream runs these with shared caches only.
+    /// Whether upstream runs the test only with shared caches.
     let isForSharedCaches: Bool
     let exchanges: [Exchange]
 
-    /// Why a cache behind a loader of images cannot run it, or `nil`.
+    /// The reason why a cache behind an image loader cannot run the test, or `nil`.
     var obstacle: String? {
         if self.isForDeliveryNetworks { return "about CDN-Cache-Control" }
         for exchange in self.exchanges {
@@ -57,7 +57,7 @@ struct CacheTest: Sendable {
 
     private let isForDeliveryNetworks: Bool
 
-    /// All tests of the suite, or `nil` where the corpus is not on this machine.
+    /// Returns all tests of the suite, or `nil` if the corpus is not on this machine.
     static func all() throws -> [CacheTest]? {
         guard let file = Fixtures.corpus?.appending(path: "http-cache/cache-tests.json"),
             let data = try? Data(contentsOf: file)

@@ -7,10 +7,10 @@ import TintypeTestSupport
 
 @testable import Tintype
 
-/// What a scripted origin does in one test of the suite, and what it saw.
+/// The responses of a scripted origin in one test of the suite, and the requests that it received.
 ///
-/// Its script is given and its state read directly, in place of the suite's `/config` and `/state`. What a downloader
-/// adds to a request, such as `Accept`, it does not see; no test of the suite asks for that.
+/// The test sets the script and reads the state directly, instead of through the suite's `/config` and `/state`. The
+/// origin does not see fields that a downloader adds, such as `Accept`. No test of the suite needs them.
 final class CacheTestOrigin: Sendable {
     /// A request that reached the origin.
     struct Seen: Sendable {
@@ -38,7 +38,7 @@ final class CacheTestOrigin: Sendable {
 
     var seen: [Seen] { self.state.withLock { $0 } }
 
-    /// The URL of an exchange, at which the origin is made to answer.
+    /// Returns the URL of an exchange, and scripts the origin's response there.
     func url(of exchange: CacheTest.Exchange) -> URL {
         var path = "/test/\(self.uuid)"
         if let name = exchange.json["filename"]?.string { path += "/\(name)" }
@@ -46,7 +46,7 @@ final class CacheTestOrigin: Sendable {
         return self.scripted.url(path + (exchange.json["query_arg"]?.string.map { "?\($0)" } ?? ""))
     }
 
-    /// The text of a field: a number is seconds from now where the field is a date.
+    /// Returns the text of a field. The number of a date field is in seconds from now.
     func text(_ value: JSONValue, of name: String, now: Date) -> String {
         if let text = value.string { return text }
         let number = value.number ?? 0
@@ -87,7 +87,8 @@ final class CacheTestOrigin: Sendable {
         return .body(Array(body.utf8), status: status, headers: all)
     }
 
-    /// 304 for a request that has the validator of an earlier response, where one is due, and else 999.
+    /// Returns the status of the response. If a validation is due, a known validator gets 304, and other requests get
+    /// 999.
     private func status(of exchange: CacheTest.Exchange, _ headers: HeaderFields) -> Int {
         guard let type = exchange.expectedType, type.hasSuffix("_validated") else { return exchange.status ?? 200 }
         func wasSent(_ name: String, in field: String) -> Bool {

@@ -11,7 +11,7 @@ struct CacheTestRun: Sendable {
     enum Outcome: Sendable {
         case passed
         case failed(String)
-        /// What the test rests on did not hold, so that it says nothing.
+        /// A precondition of the test did not hold, so the test has no result.
         case void(String)
     }
 
@@ -20,11 +20,11 @@ struct CacheTestRun: Sendable {
         let message: String
     }
 
-    /// What came back through the cache.
+    /// The response that came through the cache.
     private struct Answer {
         var status: Int?
         var headers = HeaderFields()
-        /// `nil` where a loader hands out none, as of an error.
+        /// The body, or `nil` if the loader returns no body, as for an error.
         var body: String?
 
         func value(_ name: String) -> String? {
@@ -49,7 +49,7 @@ struct CacheTestRun: Sendable {
             configuration.now = { clock.now }
             configuration.memory.now = { clock.now }
             configuration.disk?.now = { clock.now }
-            // They name the test and count its requests.
+            // These fields name the test and count its requests.
             configuration.neutralHeaders = ["Test-ID", "Req-Num"]
             // The suite's bodies are text.
             configuration.isStorable = { _ in true }
@@ -62,7 +62,7 @@ struct CacheTestRun: Sendable {
                 let answer = await self.answer(to: request, from: loader)
                 try self.check(answer, to: exchange, number: index + 1, origin)
                 answers.append(answer)
-                // What the loader does meanwhile is done before time goes on.
+                // Revalidations in the background end before time goes on.
                 await loader.waitForRevalidations()
                 if exchange.pausesAfter { clock.advance(by: 3) }
             }
@@ -190,7 +190,7 @@ struct CacheTestRun: Sendable {
         }
     }
 
-    // MARK: Checks of what the origin saw
+    // MARK: Checks of the origin's requests
 
     private func check(_ answers: [Answer], _ origin: CacheTestOrigin) throws {
         var seen = origin.seen[...]

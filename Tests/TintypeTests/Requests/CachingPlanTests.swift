@@ -5,12 +5,12 @@ import Testing
 
 @testable import Tintype
 
-/// How request, options, URL and loader together decide on the use of the caches.
+/// The use of the caches, which depends on the request, its options, its URL and the loader.
 @Suite struct CachingPlanTests {
     static let variants = CacheUse(query: .all, store: .memory)
     static let nothingRead = CacheUse(query: .none)
 
-    /// What is said, and what follows from it; defaults are those of a request and of a loader.
+    /// The inputs and the expected plan. The defaults match the defaults of a request and a loader.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var request: CachePolicy?
@@ -179,7 +179,7 @@ import Testing
                 let isAnswered = !request.uncheckedMemory.isDisjoint(with: accepted)
                 let mayBe = request.cachingPlan(loaderPolicy: loader).answersUnchecked
                 #expect(mayBe || !isAnswered)
-                // Of files, a loader that revalidates looks at the entry, and finds that it needs no revalidation.
+                // A loader that revalidates still checks the entry of a file, and finds that it needs no revalidation.
                 #expect(isAnswered || !mayBe || request.isLocal)
             }
         }

@@ -7,7 +7,7 @@ import Testing
 
 /// URLs are compared as RFC 3986 normalises them.
 @Suite struct CanonicalURLTests {
-    /// A URL, and the text that it is compared by.
+    /// URLs and their canonical texts.
     static let examples = [
         // 6.2.2.1: case.
         ("HTTP://Example.COM/A", "http://example.com/A"),
@@ -15,7 +15,7 @@ import Testing
         ("http://[2001:DB8::1]/a", "http://[2001:db8::1]/a"),
         ("http://%45xample.com/a", "http://example.com/a"),
         ("http://ex%c3%a4mple.com/a", "http://ex%C3%A4mple.com/a"),
-        // 6.2.2.2: escapes of what needs none.
+        // 6.2.2.2: needless escapes.
         ("http://example.com/%7Euser/%41%2D%5f%2e?%7e=%62", "http://example.com/~user/A-_.?~=b"),
         ("http://example.com/a%20b%2Fc%3Fd?e%26f", "http://example.com/a%20b%2Fc%3Fd?e%26f"),
         ("http://example.com/%2541", "http://example.com/%2541"),
@@ -28,7 +28,7 @@ import Testing
         ("http://example.com/a//../b", "http://example.com/a/b"),
         ("http://example.com/.a/..b/...", "http://example.com/.a/..b/..."),
         ("http://example.com/a?b=/../c", "http://example.com/a?b=/../c"),
-        // 6.2.3: what HTTP adds.
+        // 6.2.3: the rules of HTTP.
         ("http://example.com", "http://example.com/"),
         ("https://example.com?a", "https://example.com/?a"),
         ("http://example.com:80/a", "http://example.com/a"),
@@ -45,12 +45,12 @@ import Testing
         ("http://example.com#c", "http://example.com/"),
         ("http://example.com/a#", "http://example.com/a"),
         ("http://example.com/a?", "http://example.com/a?"),
-        // What means nothing special stays.
+        // Characters without a special meaning stay.
         ("http://example.com/a@b:c;d=e,f/(g)!'*+$&", "http://example.com/a@b:c;d=e,f/(g)!'*+$&"),
         ("http://example.com//a//", "http://example.com//a//"),
-        // A link may stand before two dots.
+        // The segment before two dots may be a link, so both stay.
         ("FILE:///a/../B%7e#c", "file:///a/../B~"),
-        // What only a fetcher can read.
+        // Only the scheme of a fetcher's URL changes, and a file's necessary escapes stay.
         ("S3://Bucket/a/../%7e?B#c", "s3://Bucket/a/../%7e?B#c"), ("icons:a/./b#C", "icons:a/./b#C"),
         ("file:///a%23b%3Fc", "file:///a%23b%3Fc"),
     ]
@@ -60,7 +60,7 @@ import Testing
         let url = try #require(URL(string: text))
         #expect(CanonicalURL(url).text == canonical)
         #expect(CanonicalURL(url).credentials == nil)
-        // The slow way and the look agree, and there is nothing more to normalise.
+        // The slow path and the quick check agree, and a canonical text stays as it is.
         #expect(CanonicalURL(normalizing: text).text == canonical)
         #expect(CanonicalURL(normalizing: canonical).text == canonical)
         #expect(ImageRequest(url: url).key.text == canonical)

@@ -9,7 +9,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// One name for two things.
+/// Different images that must not share a name.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityTests {
     let fixture: LoaderFixture
 
@@ -117,7 +117,7 @@ import TintypeTestTraits
     }
 }
 
-/// Writes over a file in place.
+/// A handle that overwrites a file in place.
 private struct FileHandleForWriting {
     let path: String
 

@@ -42,7 +42,7 @@ import Testing
         #expect("\(ImageRequest(url: data))".count < 250)
     }
 
-    /// Keys name entries on disk: a change of them would lose the caches of all users.
+    /// Keys name entries on disk. If they change, all users lose their caches.
     @Test func `keys are the same in every version`() throws {
         let url = try #require(URL(string: "https://name:secret@example.com/a@2x.jpg?b=c#d"))
         let full = ImageRequest(
@@ -103,12 +103,12 @@ import Testing
     }
 
     @Test func `keys are derived anew only when a part of them changes`() {
-        // A key is a reference: the same one is one that was not made again.
+        // A key is a reference. The same address means that the key was not derived again.
         func addresses(_ request: ImageRequest) -> [UInt] {
             [request.key, request.sourceKey, request.resourceKey].map { unsafeBitCast($0, to: UInt.self) }
         }
         let original = ImageRequest(url: self.url, headers: ["X": "1"], thumbnail: .fit(width: 1, height: 1))
-        // They are derived when they are first asked for.
+        // The first use derives the keys.
         _ = addresses(original)
         let unrelated: [(inout ImageRequest) -> Void] = [
             { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.caching.originals = .none },

@@ -8,12 +8,12 @@ import TintypeTestSupport
 
 /// The keys and flights that each property of a request separates.
 @Suite struct RequestFieldTests {
-    /// What two requests have separately if they differ in a property.
+    /// The key or flight that two requests do not share if they differ in a property.
     enum Separation: Sendable {
         case sourceKey, imageKey, flight, imageFlight, nothing
     }
 
-    /// A property, what it separates, and a change of it.
+    /// A property, its separation, and a change of its value.
     struct Field: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let separates: Separation
@@ -192,7 +192,7 @@ import TintypeTestSupport
         others[2].source.credentials = .digest(user: "somebody", password: "s3cret")
         others[3].source.cookies = .disabled
         #expect(Set(others.map(\.sourceKey)).count == 4)
-        // A jar of that name stands for the same user.
+        // A jar of the same name stands for the same user.
         others[1] = request
         others[1].source.cookies = .jar(CookieJar(name: "session"))
         #expect(others[1].key == request.key)
@@ -207,7 +207,7 @@ import TintypeTestSupport
         #expect(requests[0].resourceKey == requests[1].resourceKey)
         #expect(ImageRequest(url: urls[0]).key != requests[0].key)
         #expect(ImageRequest(url: urls[0], cacheKey: "other").key != requests[0].key)
-        // It cannot pass for a URL, or forge another line.
+        // A user's key cannot pass for a URL or forge another line.
         let plain = ImageRequest(url: urls[0])
         #expect(ImageRequest(url: urls[1], cacheKey: plain.key.text).key != plain.key)
         var signed = requests[0]
@@ -233,14 +233,14 @@ import TintypeTestSupport
         #expect(request.imageScale == scale)
         #expect(request.rendering.scale == nil)
         let key = request.key
-        // Said once more it changes nothing.
+        // An explicit scale of the same value changes nothing.
         request.rendering.scale = scale
         #expect(request.key == key)
         request.rendering.scale = 1.5
         #expect(request.imageScale == 1.5)
         #expect(request.key != key)
         #expect(request.sourceKey == key)
-        // The same pixels: no variant that would have to be encoded.
+        // The pixels are the same, so there is no variant to encode.
         #expect(!request.isVariant)
     }
 
@@ -249,13 +249,13 @@ import TintypeTestSupport
     @Test(.enabled(if: AllocatedMemory.isMeasured)) func `setting up a request takes two allocations at most`() throws {
         let url = self.request.url
         func count(_ make: () -> ImageRequest) -> Int {
-            // What the runtime keeps for all of them is made by the first.
+            // The first call also allocates the runtime's shared data, so do not count it.
             _ = make()
             return AllocatedMemory.count { _ = make() }
         }
         #expect(count { ImageRequest(url: url) } <= 2)
         #expect(count { ImageRequest(url: url, headers: ["Accept": "image/webp", "X-User": "7"]) } <= 2)
-        // Fields that are set one by one change the same object.
+        // Setting fields one by one changes the same object.
         let all = count {
             var request = ImageRequest(url: url, headers: ["Accept": "image/webp"], cacheKey: "a", priority: .low)
             request.thumbnail = .fit(width: 400, height: 300)
@@ -266,7 +266,7 @@ import TintypeTestSupport
             return request
         }
         #expect(all <= 2)
-        // A copy that is changed is another request, whose keys are there.
+        // A changed copy is another request, which reuses the derived keys.
         let request = self.request
         let key = request.key
         let copies = count {

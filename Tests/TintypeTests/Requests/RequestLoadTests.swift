@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// What the fields of a request do to its load.
+/// The effects of a request's fields on its load.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RequestLoadTests {
     let origin = ScriptedOrigin()
     let fixture: LoaderFixture
@@ -33,7 +33,7 @@ import TintypeTestTraits
         throw TestSupportError("It did not fail.")
     }
 
-    // MARK: Nonsense
+    // MARK: Invalid requests
 
     private static let nonsense: [(LoadError.Code, @Sendable (inout ImageRequest) -> Void)] = [
         (.invalidSize, { $0.thumbnail = .fit(width: 0, height: 1) }),
@@ -60,7 +60,7 @@ import TintypeTestTraits
         let origin = try ScriptedOrigin(["/a": .body(makePNG())])
         let loader = try LoaderFixture(origin: origin).makeLoader()
         var request = ImageRequest(url: origin.url("/a"))
-        // What is in memory is not given out either.
+        // The loader does not serve such a request from memory either.
         _ = try await loader.image(for: request)
         change(&request)
         #expect(request.uncheckedMemory.isEmpty)
@@ -144,17 +144,17 @@ import TintypeTestTraits
             field.change(&ruled)
             guard ruled != plain else { continue }
             let isAsked = !isCached || ruled.cachePolicy == .reload || ruled.caching.originals == .none
-            // In this order: what one brings that asks anew, the other may find in the cache.
+            // The plain load begins first. Otherwise it could find the response of the other load in the cache.
             let first = Task { [plain] in try await loader.data(for: plain) }
             await until { origin.requestCount(for: "/a") == 1 }
             let tasks = [first, Task { [ruled] in try await loader.data(for: ruled) }]
             await until { await loader.bytesWaiterCount == 2 && origin.requestCount(for: "/a") == 1 }
             await gate.open()
             for task in tasks {
-                // A limit may refuse what the other one is given.
+                // A limit may refuse the response that the other load gets.
                 do { _ = try await task.value } catch let error as LoadError { #expect(error.code == .bodyTooLarge) }
             }
-            // Where the strict one came first, the other one had nothing of it.
+            // If the strict load went first and refused the body, the other load sends its own request.
             #expect(origin.requestCount(for: "/a") == 2 || !isAsked && origin.requestCount(for: "/a") == 1)
         }
     }
@@ -179,7 +179,7 @@ import TintypeTestTraits
         #expect(try await tasks[0].value.width == 100)
         #expect(try await self.code { try await tasks[1].value } == .bodyTooLarge)
         #expect(try await self.code { try await tasks[2].value } == .tooManyPixels)
-        // More than the loader's own limits is allowed as well.
+        // A request may also raise the loader's own limits.
         let loose = self.fixture.makeLoader { $0.limits.maximumPixels = 1 }
         #expect(try await self.code { try await loose.image(for: lax) } == .tooManyPixels)
         #expect(
@@ -208,7 +208,7 @@ import TintypeTestTraits
                 var widths: [Int] = []
                 for task in tasks { widths.append(try await task.value) }
                 #expect(widths == [10, 20, 30])
-                // Those of the loader are in the key too.
+                // The key also contains the credentials of the loader.
                 let own = fixture.makeLoader { $0.credentials = .bearer("a") }
                 let response = try await own.response(for: self.request { $0.cachePolicy = policy })
                 #expect((response.image.width, response.source) == (10, .disk))
@@ -250,7 +250,7 @@ import TintypeTestTraits
             }
         )
         let headers = self.origin.requests(for: "/a").map(\.headers)
-        // A request's own takes the place of the loader's.
+        // A request's own modifier replaces the loader's.
         #expect(headers.map { $0["X-Name"] } == ["a", nil])
         #expect(headers.map { $0["X-Side"] } == [nil, "3"])
     }
@@ -275,7 +275,8 @@ import TintypeTestTraits
         #expect(previews == 0)
         #expect(try await self.fixture.makeLoader().data(for: request) == Data(plain))
         #expect(self.origin.requestCount(for: "/a") == 1)
-        // Without it the bytes are no image, and are not those of the other one.
+        // Without the decryptor the bytes are not an image. The load does not use the decrypted bytes of the other
+        // request.
         #expect(try await self.code { try await loader.image(for: self.request()) } == .notAnImage)
         await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
         let whole = self.fixture.makeLoader { $0.decryptor = { body, _, _ in Data(body.map { $0 ^ 0x5A }) } }
@@ -302,7 +303,7 @@ import TintypeTestTraits
                 }
             ),
             (.refused, { _, _ in throw TestSupportError("no") }),
-            // Nothing was cancelled.
+            // No task was cancelled.
             (.refused, { _, _ in throw CancellationError() }),
         ]
         for (code, change) in changes {
@@ -340,7 +341,7 @@ import TintypeTestTraits
         #expect(self.origin.requestCount(for: "/a") == 2)
         #expect(try await filtering.image(for: urls[2]).width == 8)
         #expect(try await filtering.data(for: ImageRequest(url: urls[1])) == Data(makePNG()))
-        // A key of the request's own goes before the filter, and `nil` leaves it to the URL.
+        // A request's own key takes precedence over the filter. If the filter returns `nil`, the URL is the key.
         #expect(try await filtering.response(for: ImageRequest(url: urls[0], cacheKey: "a")).source == .disk)
         #expect(try await filtering.response(for: ImageRequest(url: self.origin.url("/a"))).source == .network)
         #expect(self.origin.requestCount(for: "/a") == 3)
@@ -396,7 +397,7 @@ import TintypeTestTraits
         var said = thumbnail
         said.rendering.scale = 3
         var full = named
-        // What is said goes before what the name says.
+        // An explicit scale takes precedence over the scale in the name.
         full.rendering.scale = 1
         let requests = [(named, 2.0), (thumbnail, 2), (said, 3), (full, 1)]
         for source in [LoadSource.network, .memory, .disk, .memory] {
@@ -409,17 +410,17 @@ import TintypeTestTraits
             }
             await loader.waitForPendingStores()
             let bare = self.fixture.makeLoader { $0.disk = nil }
-            // Made of the decoded original, which has another scale.
+            // The thumbnail is made from the decoded original, which has another scale.
             _ = try await bare.image(for: full)
             #expect(try await bare.response(for: thumbnail).image.scale == 2)
         }
         #expect(try await self.fixture.makeLoader().frames(for: said).frame(at: 0).scale == 3)
-        // The disk has the variants; the loaders with it downloaded once.
+        // The disk has the variants.
         let cold = try await self.fixture.makeLoader().response(for: said)
         #expect((cold.source, cold.image.scale, cold.image.width) == (.disk, 3, 10))
     }
 
-    // MARK: What is kept
+    // MARK: Storage
 
     @Test func `the disk has exactly the bytes that a serializer made`() async throws {
         let stored = Data(try makePNG(width: 5))
@@ -428,12 +429,12 @@ import TintypeTestTraits
             return stored
         }
         let loader = self.fixture.makeLoader()
-        // The load itself is given what the origin sent.
+        // The load itself gets the origin's bytes.
         #expect(try await loader.image(for: self.request { $0.caching.originalSerializer = serializer }).width == 8)
         let second = try await self.fixture.makeLoader().dataResponse(for: self.request())
         #expect((second.source, second.data, second.metadata.byteCount) == (.disk, stored, stored.count))
         #expect(self.origin.requestCount(for: "/a") == 1)
-        // For all requests of a loader.
+        // A loader's serializer applies to all its requests.
         let other = try LoaderFixture(origin: self.origin)
         _ = try await other.makeLoader { $0.originalSerializer = { _, _ in stored } }.image(for: self.request())
         #expect(try await other.makeLoader().data(for: self.request()) == stored)
@@ -502,7 +503,7 @@ import TintypeTestTraits
         #expect(try await loader.dataResponse(for: request).source == .disk)
         clock.advance(by: 2)
         #expect(try await loader.dataResponse(for: request).source == .network)
-        // An image of bytes that live on ends by itself.
+        // The image in memory ends with its lifetime, although its bytes on disk live longer.
         let plain = self.request { $0.cachePolicy = .reload }
         _ = try await loader.data(for: plain)
         #expect(try await loader.response(for: request).source == .disk)
@@ -611,7 +612,7 @@ import TintypeTestTraits
         allows.value = true
         _ = try await loader.image(for: request)
         allows.value = false
-        // What is cached needs no download.
+        // Cached images need no download, so the loader does not ask for permission.
         _ = try await loader.image(for: request)
         _ = try await loader.data(for: request)
         #expect(questions.value == 2)
