@@ -6,9 +6,10 @@ import Tintype
 import TintypeFrameworkNames
 
 @Suite struct ImportTests {
-    /// The type names of server frameworks. If `import Tintype` also brought one of them, the name would be ambiguous
-    /// and nothing would compile. If it re-exported one by name, the test would fail, because that type would hide the
-    /// framework's.
+    /// The type names of server frameworks.
+    ///
+    /// If `import Tintype` also brought one of them, the name would be ambiguous and nothing would compile. If it
+    /// re-exported one by name, the test would fail, because that type would hide the framework's.
     private typealias Names = (
         Abort, Application, Authenticator, BasicAuthorization, BearerAuthorization, BodyStreamResult, ByteBuffer,
         Cache, CacheControl, CacheExpirationTime, Channel, Client, ClientRequest, ClientResponse, Command, Console,

@@ -356,7 +356,7 @@ import TintypeTestTraits
         let small = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
         _ = try await self.fixture.makeLoader().image(for: request)
         let loader = self.makeLoader()
-        // From disk, at once from memory, from the full size in memory, and from the network.
+        // The loads come from disk, twice from memory, from the full size in memory, and from the network.
         for request in [request, request, request, small, ImageRequest(url: self.origin.url("/b"))] {
             self.origin.script("/b", .body(try makePNG()))
             _ = try await loader.image(for: request)

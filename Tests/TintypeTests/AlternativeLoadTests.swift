@@ -17,7 +17,7 @@ import TintypeTestSupport
 
     private static func request(_ path: String) -> ImageRequest { ImageRequest(url: URL(filePath: path)) }
 
-    /// Loads the source at `path`. All other sources fail with `error`.
+    /// Loads a request whose source at `path` succeeds and whose other sources fail with `error`.
     private func load(
         _ request: ImageRequest,
         succeedingAt path: String?,

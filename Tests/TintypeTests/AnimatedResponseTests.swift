@@ -208,7 +208,7 @@ import TintypeTestTraits
     }
 }
 
-/// Reads GIFs, and refuses their third frame.
+/// A GIF coder that refuses the third frame of each animation.
 private struct BrokenFrames: ImageCoder, EncodedImage {
     private struct Reader: FrameReader {
         let base: any FrameReader

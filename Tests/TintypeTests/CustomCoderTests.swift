@@ -121,7 +121,7 @@ extension ImageFormat {
     )
 }
 
-/// Reads squares, written as a word and the side as text.
+/// A coder of squares, which are written as a word and the side as text.
 struct SquareCoder: ImageCoder {
     let decodableFormats: Set<ImageFormat> = [.square]
     let encodableFormats: Set<ImageFormat> = []
@@ -147,7 +147,7 @@ private struct EncodedSquare: EncodedImage {
     }
 }
 
-/// A coder whose header, pixels and covered size need not agree.
+/// A coder whose header, pixels and covered size may disagree.
 private struct LyingCoder: ImageCoder {
     let header: Int
     let decoded: Int

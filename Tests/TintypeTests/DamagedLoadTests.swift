@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Files that are cut short or damaged at critical places, loaded in every way.
+/// Files that are cut short or damaged, loaded in every way.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DamagedLoadTests {
     private static func bodies() async throws -> [Data] {
         let loader = try LoaderFixture().makeLoader { $0.coders = CoderRegistry() }

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Downloads that are completed for the cache when their last caller has left.
+/// Downloads that the loader completes for the cache after their last caller has left.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FinishedDownloadTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()

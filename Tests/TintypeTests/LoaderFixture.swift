@@ -5,7 +5,7 @@ import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
 
-/// Makes loaders over a temporary disk cache, and shows what they do.
+/// A temporary disk cache with loaders that count their decodes.
 struct LoaderFixture {
     let directory: TemporaryDirectory
     let decodes = DecodeCounter()
@@ -90,7 +90,7 @@ final class DecodeCounter: Sendable {
 struct CountingCoder: ImageCoder {
     private let base: any ImageCoder
     private let counter: DecodeCounter
-    /// Holds back every decode.
+    /// The latch that holds every decode.
     private let latch: Latch?
 
     init(_ base: any ImageCoder, _ counter: DecodeCounter, heldBy latch: Latch? = nil) {

@@ -43,7 +43,9 @@ import TintypeTestTraits
         #expect((hit.hits, hit.misses) == (1, 1))
     }
 
-    /// The loader reads the bytes once. Under `revalidate` it does so after the origin has answered.
+    /// The loader reads the bytes once.
+    ///
+    /// Under `revalidate` it does so after the origin has answered.
     @Test(arguments: [CachePolicy.neverRevalidate, .revalidate])
     func `bytes on disk are read once`(policy: CachePolicy) async throws {
         let loader = self.fixture.makeLoader()
@@ -157,7 +159,7 @@ import TintypeTestTraits
             #expect(try await loader.response(for: request).data == Fixtures.data("flower.webp"))
         }
         #expect(try await loader.response(for: ImageRequest(url: request.url)).data == nil)
-        // The second load found the image in memory, and read only its bytes.
+        // The second load finds the image in memory, and reads only its bytes.
         #expect(self.fixture.decodes.count == 1)
     }
 

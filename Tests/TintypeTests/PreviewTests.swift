@@ -115,7 +115,9 @@ import TintypeTestTraits
 
     // MARK: Kept previews
 
-    /// Loads until the first preview, and then breaks off. The rest of the body never arrives.
+    /// Loads until the first preview, and then breaks off.
+    ///
+    /// The rest of the body never arrives.
     private func breakOff(_ request: ImageRequest, on loader: LoaderActor) async throws {
         let body = try Self.progressiveJPEG()
         self.origin.script(request.url.path, Self.halves(body, Gate()))

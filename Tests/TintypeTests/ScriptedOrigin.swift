@@ -39,7 +39,9 @@ final class ScriptedOrigin: ImageFetching {
         self.state = Locked(State(scripts: scripts))
     }
 
-    /// Returns the URL of a path. The path starts with a slash.
+    /// Returns the URL of a path.
+    ///
+    /// The path starts with a slash.
     func url(_ path: String) -> URL {
         guard let url = URL(string: "https://origin.example\(path)") else { preconditionFailure("\(path) is no path") }
         return url
@@ -50,7 +52,9 @@ final class ScriptedOrigin: ImageFetching {
         self.state.withLock { $0.scripts[path] = response }
     }
 
-    /// Sets the responses to the next requests for a path, one each. Later requests get the path's usual response.
+    /// Sets the responses to the next requests for a path, one each.
+    ///
+    /// Later requests get the path's usual response.
     func script(_ path: String, sequence: [ScriptedResponse]) {
         self.state.withLock { $0.sequences[path] = sequence }
     }
@@ -222,7 +226,9 @@ struct ScriptedResponse: Sendable {
         self.pieces(body.isEmpty ? [] : [Array(body)], status: status, headers: headers)
     }
 
-    /// Returns a body in pieces. The test releases each piece after the first by opening a gate.
+    /// Returns a body in pieces.
+    ///
+    /// The test releases each piece after the first by opening a gate.
     static func pieces(
         _ pieces: [[UInt8]],
         movedBy gates: [Gate] = [],
@@ -258,7 +264,9 @@ struct ScriptedResponse: Sendable {
     /// Returns a failure instead of a response.
     static func failure(_ code: DownloadError.Code) -> ScriptedResponse { ScriptedResponse([.fail(code)]) }
 
-    /// A response that never arrives. Only cancellation ends the request.
+    /// A response that never arrives.
+    ///
+    /// Only cancellation ends the request.
     static var silence: ScriptedResponse { ScriptedResponse([.wait(Gate())]) }
     /// A connection that breaks before the response.
     static let reset = ScriptedResponse.failure(.connectionLost)

@@ -138,11 +138,13 @@ import TintypeTestTraits
     private struct Loads {
         let loader: LoaderActor
         let tasks: [Task<Image, any Error>]
-        /// Holds the decodes back.
+        /// The latch that holds the decodes.
         let latch: Latch
         let origin: ScriptedOrigin
 
-        /// Returns the images. The decodes begin when `waiting` loads wait for a shared one.
+        /// Returns the images.
+        ///
+        /// The decodes begin when `waiting` loads wait for a shared one.
         func images(waiting: Int) async throws -> [Image] {
             await until { await self.loader.decodeWaiterCount == waiting }
             self.latch.open()
@@ -187,7 +189,9 @@ import TintypeTestTraits
         return Loads(loader: loader, tasks: tasks, latch: latch, origin: origin)
     }
 
-    /// Returns the images of requests that get their bytes at once. The decoder has all requests before it begins.
+    /// Returns the images of requests that get their bytes at once.
+    ///
+    /// The decoder has all requests before it begins.
     private func images(
         of body: Data,
         by coder: any ImageCoder,
@@ -417,7 +421,9 @@ import TintypeTestTraits
         #expect(self.decodes.count == 0)
     }
 
-    /// A load whose image the origin confirms needs no decode. If it counted, the others would share a larger decode.
+    /// A load whose image the origin confirms needs no decode.
+    ///
+    /// If it counted, the others would share a larger decode.
     @Test func `a load whose image the origin confirms takes no part`() async throws {
         let (gate, origin) = (Gate(), ScriptedOrigin([:]))
         let body = try Fixtures.data("flower.jpg")

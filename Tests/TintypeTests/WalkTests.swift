@@ -37,7 +37,9 @@ import TintypeTestTraits
         return self.fixture.makeLoader { $0.fetcher = fetcher }
     }
 
-    /// Returns the number of waits and flights in `work`. Each enters the actor once, and each flight has a task.
+    /// Returns the number of waits and flights in `work`.
+    ///
+    /// Each wait and each flight enters the actor once, and each flight has a task.
     private func steps(of loader: LoaderActor, _ work: () async throws -> Void) async throws -> LoadTable.ID {
         let before = await loader.stepCount
         try await work()

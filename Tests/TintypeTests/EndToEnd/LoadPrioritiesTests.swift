@@ -8,7 +8,9 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// The priority of a download is the highest priority of its waiting callers. The downloader is real.
+/// The priority of a download is the highest priority of its waiting callers.
+///
+/// The downloader is real.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadPrioritiesTests {
     let fixture: LoaderFixture
     /// A latch that holds the only connection, so that later loads wait for their turn.

@@ -7,7 +7,9 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-/// Files have no HTTP fields. Their modification time and size tell their versions apart.
+/// Files have no HTTP fields.
+///
+/// Their modification time and size tell their versions apart.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FileFreshnessTests {
     private let fixture: LoaderFixture
     private let url: URL

@@ -162,7 +162,9 @@ import TintypeTestTraits
         #expect(self.fixture.decodes.count == 2)
     }
 
-    /// The loader reads the bytes after the origin has confirmed them. If they are gone by then, it requests them all.
+    /// The loader reads the bytes after the origin has confirmed them.
+    ///
+    /// If they are gone by then, it requests them all.
     @Test(arguments: [false, true])
     func `stale bytes are not in memory while their origin is asked`(areRemoved: Bool) async throws {
         let gate = Gate()

@@ -23,7 +23,9 @@ struct CacheTest: Sendable {
             self.json["setup"]?.isTrue ?? false || self.json["setup_tests"]?.array.contains(.string(name)) ?? false
         }
 
-        /// Returns names and values. The number of a date field is an offset in seconds.
+        /// Returns names and values.
+        ///
+        /// The number of a date field is an offset in seconds.
         func fields(_ member: String) -> [(name: String, value: JSONValue, isRequiredBack: Bool)] {
             (self.json[member]?.array ?? []).compactMap { field in
                 guard let name = field.array.first?.string, field.array.count > 1 else { return nil }

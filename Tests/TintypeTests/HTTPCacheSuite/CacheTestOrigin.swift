@@ -46,7 +46,9 @@ final class CacheTestOrigin: Sendable {
         return self.scripted.url(path + (exchange.json["query_arg"]?.string.map { "?\($0)" } ?? ""))
     }
 
-    /// Returns the text of a field. The number of a date field is in seconds from now.
+    /// Returns the text of a field.
+    ///
+    /// The number of a date field is in seconds from now.
     func text(_ value: JSONValue, of name: String, now: Date) -> String {
         if let text = value.string { return text }
         let number = value.number ?? 0
@@ -87,8 +89,9 @@ final class CacheTestOrigin: Sendable {
         return .body(Array(body.utf8), status: status, headers: all)
     }
 
-    /// Returns the status of the response. If a validation is due, a known validator gets 304, and other requests get
-    /// 999.
+    /// Returns the status of the response.
+    ///
+    /// If a validation is due, a known validator gets 304, and other requests get 999.
     private func status(of exchange: CacheTest.Exchange, _ headers: HeaderFields) -> Int {
         guard let type = exchange.expectedType, type.hasSuffix("_validated") else { return exchange.status ?? 200 }
         func wasSent(_ name: String, in field: String) -> Bool {

@@ -6,7 +6,7 @@ import TintypeConcurrency
 import TintypeHTTP
 import TintypeTestSupport
 
-/// Runs one test of the suite against a loader of its own.
+/// A run of one test of the suite against its own loader.
 struct CacheTestRun: Sendable {
     enum Outcome: Sendable {
         case passed

@@ -8,8 +8,8 @@ import TintypeTestTraits
 
 /// The public suite of tests for HTTP caches (http-tests/cache-tests), run against a loader.
 ///
-/// A loader is a private cache, or a shared one by its configuration; a test counts for the kind of cache
-/// that upstream runs it with. Time passes on a clock of the test's own.
+/// A loader is a private cache, or a shared one if its configuration says so. A test counts for the kind of cache
+/// that upstream runs it with. Time passes on the test's own clock.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct HTTPCacheSuiteTests {
     private struct Result: Sendable {
         let test: CacheTest

@@ -10,7 +10,9 @@ import Testing
     static let variants = CacheUse(query: .all, store: .memory)
     static let nothingRead = CacheUse(query: .none)
 
-    /// The inputs and the expected plan. The defaults match the defaults of a request and a loader.
+    /// The inputs and the expected plan.
+    ///
+    /// The defaults match the defaults of a request and a loader.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var request: CachePolicy?

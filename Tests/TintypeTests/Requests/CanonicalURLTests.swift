@@ -40,7 +40,7 @@ import Testing
         ("https://example.com:8443/a", "https://example.com:8443/a"),
         ("http://[::80]/a", "http://[::80]/a"),
         ("http://[::1]:80/a", "http://[::1]/a"),
-        // The fragment is not sent; an empty query is.
+        // A loader does not send the fragment, but sends an empty query.
         ("http://example.com/a?b#c", "http://example.com/a?b"),
         ("http://example.com#c", "http://example.com/"),
         ("http://example.com/a#", "http://example.com/a"),

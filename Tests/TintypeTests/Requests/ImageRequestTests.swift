@@ -42,7 +42,9 @@ import Testing
         #expect("\(ImageRequest(url: data))".count < 250)
     }
 
-    /// Keys name entries on disk. If they change, all users lose their caches.
+    /// Keys name entries on disk.
+    ///
+    /// If they change, all users lose their caches.
     @Test func `keys are the same in every version`() throws {
         let url = try #require(URL(string: "https://name:secret@example.com/a@2x.jpg?b=c#d"))
         let full = ImageRequest(

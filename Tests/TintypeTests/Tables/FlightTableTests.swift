@@ -39,7 +39,9 @@ import TintypeTestTraits
 
         private(set) var isRight = true
 
-        /// Records whether a condition holds. Millions of expectations would be slow.
+        /// Records whether a condition holds.
+        ///
+        /// Millions of expectations would be slow.
         mutating func check(_ condition: Bool) {
             self.isRight = self.isRight && condition
         }

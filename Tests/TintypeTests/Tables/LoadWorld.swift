@@ -5,7 +5,9 @@ import TintypeTestSupport
 
 @testable import Tintype
 
-/// Loads of three sources of one origin over a disk. They take their steps one by one, in any order.
+/// Loads of three sources of one origin over a disk.
+///
+/// They take their steps one by one, in any order.
 struct LoadWorld {
     /// The frequency of loads that follow HTTP's freshness in a sequence.
     enum Mode: CaseIterable {
@@ -13,7 +15,7 @@ struct LoadWorld {
     }
 
     enum Phase {
-        /// A flight for bytes that has not looked on disk.
+        /// A flight for bytes that has not searched the disk yet.
         case reading
         case waitingForTurn
         case fetching(body: UInt64)
@@ -42,12 +44,16 @@ struct LoadWorld {
     var phases: [Table.ID: Phase] = [:]
     var hasTurn: Set<Table.ID> = []
     var newest: [Table.ID: UInt64] = [:]
-    /// The waiters. The value is the flight of an image that waits, or `nil` for a caller.
+    /// The waiters.
+    ///
+    /// The value is the flight of an image that waits, or `nil` for a caller.
     var waiters: [Table.ID: Table.ID?] = [:]
     var turns: [Table.ID: Table.ID] = [:]
     var disk: [CacheKey: Entry] = [:]
     var memory: [CacheKey: (body: UInt64, source: CacheKey)] = [:]
-    /// Images that are being read without a flight. `isUnchanged` is false if a body was accepted meanwhile.
+    /// Images that are being read without a flight.
+    ///
+    /// `isUnchanged` is false if a body was accepted meanwhile.
     var readings: [(product: Table.Product, body: UInt64, isUnchanged: Bool)] = []
     /// The bodies whose images may be on disk.
     var accepted: Set<UInt64> = []
