@@ -12,6 +12,7 @@ extension ImageRequest {
 
         /// Takes the rules for a flight of the image, or of its bytes, from a request; `nil` if the loader has them all.
         init?(_ request: ImageRequest, ofImage isImage: Bool) {
+            guard !request.leavesRulesToLoader else { return nil }
             var (caching, transport) = (request.caching, request.transport)
             let defaults = Caching()
             // The flight's plan has the policy and the queried tiers. A flight takes the union of the tiers to fill, and

@@ -171,7 +171,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// The priority of the download for this caller; see ``Transport/priority``.
     public var priority: DownloadPriority {
-        get { self.transport.priority }
+        get { self.storage.transport.priority }
         set { self.transport.priority = newValue }
     }
 
@@ -208,6 +208,9 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     // MARK: Caching
+
+    /// Whether no rule of the request's own tells flights apart.
+    var leavesRulesToLoader: Bool { self.storage.leavesRulesToLoader }
 
     /// Returns how a loader of this policy uses the caches for the request.
     func cachingPlan(loaderPolicy: CachePolicy, variantTiers: CacheTiers = .memory) -> CachingPlan {

@@ -150,8 +150,11 @@ final class ByteTierList: Sendable {
     }
 
     private var readyMembers: ArraySlice<Member> {
-        let members = self.members(self.policies.query)
-        return self.policies.query == .concurrent ? members : members.prefix(1)
+        switch self.policies.query {
+        case .serial, .nearestOnly: self.members.prefix(1)
+        case .farthestOnly: self.members.suffix(1)
+        case .concurrent: self.members[...]
+        }
     }
 
     /// Returns the file of the entry of `key`.
