@@ -436,7 +436,7 @@ public final class MemoryCache: Sendable {
         public var keepsWeakly: Bool
         /// Whether the cache releases memory when the machine or the cgroup is short of it; by default `false`.
         ///
-        /// The cache of a loader has `true`. Starts the ``MemoryPressureMonitor`` of the process.
+        /// The cache of a loader has `true`. Starts the one monitor of memory pressure that the process has.
         public var respondsToMemoryPressure: Bool
         /// The clock for lifetimes.
         public var now: @Sendable () -> Date

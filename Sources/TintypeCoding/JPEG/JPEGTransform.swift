@@ -177,7 +177,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
 
     /// Changes a JPEG.
     ///
-    /// It blocks the caller's thread, for tens of milliseconds if the image is large. ``DecodeLanes`` and a loader's
+    /// It blocks the caller's thread, for tens of milliseconds if the image is large. Decode lanes and a loader's
     /// `transform(_:by:)` have threads for that. It checks for cancellation of the task from time to time. Its memory
     /// is the result and the coefficients: two bytes for each sample, twice that if blocks are moved. The limits bound
     /// the size of the image, and so this memory.
