@@ -323,6 +323,20 @@ import TintypeTestTraits
         #expect(self.near.calls.split(separator: ", ").count { $0.hasPrefix("removeFamily") } == 1)
     }
 
+    @Test func `reads whose callers have left do not count against the limit of a tier`() async throws {
+        let cache = self.makeCache(TierPolicies(query: .nearestOnly))
+        self.near[self.key] = makeData(10)
+        for _ in 0..<300 {
+            let look = Task {
+                await Task.yield()
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await cache.entry(for: self.key)
+            }
+            _ = await look.result
+        }
+        #expect(try await cache.entry(for: self.key)?.data == makeData(10))
+    }
+
     @Test func `a tier that accepts no entry of a key is neither asked nor changed`() async throws {
         let tier = RecordingTier("none", byteLimit: -1)
         let cache = CacheActor(tiers: [tier, self.far])

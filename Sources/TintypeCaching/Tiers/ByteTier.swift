@@ -60,6 +60,8 @@ public protocol ByteTier: Sendable {
     func removeFamily(of key: CacheKey) async throws -> Bool
 
     /// Removes all entries; by default throws an error, because a shared store may have other users.
+    ///
+    /// The time budget does not apply to it.
     func removeAll() async throws
 }
 

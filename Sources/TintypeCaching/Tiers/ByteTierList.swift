@@ -190,12 +190,10 @@ final class ByteTierList: Sendable {
         _ key: CacheKey,
         _ look: @escaping @Sendable (Member) async throws -> Found?
     ) async throws -> (found: Found, index: Int, missed: [Int])? {
-        let indices = policy.indices(of: self.members.indices).filter {
-            self.members[$0].tier.accepts(key, byteCount: 0)
-        }
+        let indices = policy.indices(of: self.members.indices)
         var missed: [Int] = []
         guard policy == .concurrent, indices.count > 1 else {
-            for index in indices {
+            for index in indices where self.members[index].tier.accepts(key, byteCount: 0) {
                 if let found = try await look(self.members[index]) { return (found, index, missed) }
                 missed.append(index)
             }
@@ -203,7 +201,7 @@ final class ByteTierList: Sendable {
         }
         return try await withThrowingTaskGroup(of: (Int, Found?).self) { group in
             defer { group.cancelAll() }
-            for index in indices {
+            for index in indices where self.members[index].tier.accepts(key, byteCount: 0) {
                 // A search that is over waits for none of the others.
                 group.addTask { (index, try await SharedTask().value { try await look(self.members[index]) }) }
             }

@@ -104,8 +104,9 @@ final class OrderedTier: OrderedByteTier {
         _ key: CacheKey,
         _ call: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        guard self.beginRead() else { throw CacheError.tierBusy(self.name) }
-        return try await self.waiting {
+        try await self.waiting {
+            // Counted here, because a read whose caller has left already never runs.
+            guard self.beginRead() else { throw CacheError.tierBusy(self.name) }
             defer { self.endRead() }
             let root = key.root
             for change in self.changes(to: root) { await change.value }
@@ -208,12 +209,11 @@ final class OrderedTier: OrderedByteTier {
         _ call: @escaping @Sendable () async throws -> Value
     ) -> Task<Value, any Error>? {
         self.state.withLock { state in
-            let isIdle = state.pendingCount == 0
             let hasRoom =
                 state.pendingCount < Self.pendingLimit
                 && (byteCount == 0 || state.pendingByteCount == 0
                     || state.pendingByteCount + byteCount <= Self.pendingByteLimit)
-            guard isIdle || hasRoom || root == nil else { return nil }
+            guard hasRoom || root == nil else { return nil }
             if onlyIfIdle, let root, state.changes[root] != nil { return nil }
             guard !isObsolete() else { return nil }
             state.lastID += 1
