@@ -193,17 +193,18 @@ extension LoaderActor {
         of request: ImageRequest,
         from tiers: CacheTiers
     ) async -> Result<Bool, any Error> {
-        var isRemoved = false
-        do {
-            for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {
+        var (isRemoved, failure): (Bool, (any Error)?) = (false, nil)
+        for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {
+            do {
                 if try await self.cache.removeFamily(of: key, from: tiers) { isRemoved = true }
+            } catch is CancellationError {
+                return .failure(CancellationError())
+            } catch {
+                // The entries under the other name must go all the same.
+                failure = failure ?? LoadError(storing: error)
             }
-            return .success(isRemoved)
-        } catch is CancellationError {
-            return .failure(CancellationError())
-        } catch {
-            return .failure(LoadError(storing: error))
         }
+        return failure.map { .failure($0) } ?? .success(isRemoved)
     }
 
     /// Opens the file on disk with the encoded bytes of `request`, to serve them from there.
