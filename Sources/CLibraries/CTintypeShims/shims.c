@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <stddef.h>
 
@@ -44,14 +45,22 @@ int cshims_epoll_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);
 }
 
-int cshims_epoll_set(int epoll, int descriptor, int events) {
-    if (events == 0) return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
+static int control(int epoll, int operation, int descriptor, int events) {
     struct epoll_event event = {0};
     event.events = (events & CSHIMS_READABLE ? EPOLLIN : 0) | (events & CSHIMS_WRITABLE ? EPOLLOUT : 0)
-        | (events & CSHIMS_ONCE_EACH ? EPOLLET : 0);
+        | (events & CSHIMS_ONCE_EACH ? EPOLLET : 0) | (events & CSHIMS_PEER_DONE ? EPOLLRDHUP : 0);
     event.data.fd = descriptor;
-    if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
-    return errno == ENOENT ? epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) : -1;
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+int cshims_epoll_add(int epoll, int descriptor, int events) {
+    return control(epoll, EPOLL_CTL_ADD, descriptor, events);
+}
+
+int cshims_epoll_set(int epoll, int descriptor, int events) {
+    if (events == 0) return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
+    if (control(epoll, EPOLL_CTL_MOD, descriptor, events) == 0) return 0;
+    return errno == ENOENT ? cshims_epoll_add(epoll, descriptor, events) : -1;
 }
 
 int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int milliseconds) {
@@ -62,9 +71,38 @@ int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int millise
         events[i].descriptor = ready[i].data.fd;
         events[i].events = (ready[i].events & EPOLLIN ? CSHIMS_READABLE : 0)
             | (ready[i].events & EPOLLOUT ? CSHIMS_WRITABLE : 0)
+            | (ready[i].events & EPOLLRDHUP ? CSHIMS_PEER_DONE : 0)
             | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
     }
     return count;
+}
+
+int cshims_accept(int listener, unsigned char address[16]) {
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+    int descriptor = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor < 0) return -1;
+    int one = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    memset(address, 0, 16);
+    if (peer.ss_family == AF_INET6) {
+        memcpy(address, &((struct sockaddr_in6 *)&peer)->sin6_addr, 16);
+    } else if (peer.ss_family == AF_INET) {
+        address[10] = address[11] = 0xff;
+        memcpy(address + 12, &((struct sockaddr_in *)&peer)->sin_addr, 4);
+    }
+    return descriptor;
+}
+
+long cshims_send(int socket, const void *head, size_t headCount, const void *body, size_t bodyCount) {
+    struct iovec parts[2] = {{(void *)head, headCount}, {(void *)body, bodyCount}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+long cshims_send_file(int socket, int file, long offset, size_t count) {
+    off_t start = offset;
+    return sendfile(socket, file, &start, count);
 }
 
 void cshims_prefer_short_slices(long nanoseconds) {

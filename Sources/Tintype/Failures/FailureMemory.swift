@@ -9,15 +9,20 @@ import TintypeHTTP
 
 /// How long the loader remembers failures, so that it does not ask for a failing source again and again.
 ///
-/// It remembers only failures that would most likely repeat: a status 404 or 410, bytes that are not an image, and
-/// responses with `Retry-After`. It never remembers failures of the network. A remembered failure never hides a cached
-/// response.
+/// By default it remembers only failures that would most likely repeat: a status 404 or 410, bytes that are not an image,
+/// and responses with `Retry-After`. A server may also remember failures of the network and of origins for some seconds,
+/// so that many requests do not wait for the same dead origin. A remembered failure never hides a cached response.
 public struct FailureLifetimes: Sendable, Hashable {
     /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` if that is longer; default 30
     /// seconds, `nil` applies only the latter.
     public var missing: Duration?
     /// The lifetime of bytes that are not an image, or a damaged one; default 30 seconds, `nil` forgets them at once.
     public var undecodable: Duration?
+    /// The lifetime of a host that has no address or takes no connection; default `nil`, which forgets it at once.
+    public var unreachable: Duration?
+    /// The lifetime of a status from 500 on, or that of its `Retry-After` if that is longer; default `nil`, which applies
+    /// only the latter.
+    public var originFailure: Duration?
     /// The longest `Retry-After` to obey (RFC 9110, 10.2.3); default 10 minutes, `nil` ignores it.
     public var maximumRetryAfter: Duration?
     /// The number of failures to remember; default 10,000.
@@ -35,11 +40,15 @@ public struct FailureLifetimes: Sendable, Hashable {
     public init(
         missing: Duration? = .seconds(30),
         undecodable: Duration? = .seconds(30),
+        unreachable: Duration? = nil,
+        originFailure: Duration? = nil,
         maximumRetryAfter: Duration? = .seconds(600),
         countLimit: Int = 10_000
     ) {
         self.missing = missing
         self.undecodable = undecodable
+        self.unreachable = unreachable
+        self.originFailure = originFailure
         self.maximumRetryAfter = maximumRetryAfter
         self.countLimit = countLimit
     }
@@ -53,10 +62,18 @@ public struct FailureLifetimes: Sendable, Hashable {
         case let error as DownloadError:
             let delay = error.headers["Retry-After"].flatMap { RetryAfter.delay($0, date: now) }
             let asked = delay.flatMap { delay in self.maximumRetryAfter.map { min(delay, $0) } }
-            let known = error.status == 404 || error.status == 410 ? self.missing : nil
-            return [asked, known].compactMap { $0 }.max()
+            return [asked, self.knownLifetime(of: error)].compactMap { $0 }.max()
         case let error as CodingError where error.isAboutContent: return self.undecodable
         default: return nil
+        }
+    }
+
+    private func knownLifetime(of error: DownloadError) -> Duration? {
+        switch (error.status, error.code) {
+        case (404, _), (410, _): self.missing
+        case (let status?, _) where status >= 500: self.originFailure
+        case (_, .hostNotFound), (_, .cannotConnect), (_, .tlsFailed): self.unreachable
+        default: nil
         }
     }
 }

@@ -2,6 +2,7 @@
 
 import CTintypeShims
 import Glibc
+import TintypeConcurrency
 
 /// The sockets that libcurl watches, in one epoll set.
 ///
@@ -10,35 +11,6 @@ import Glibc
 ///
 /// Not sendable, except for ``wakeup``: only the loop's thread touches it.
 final class SocketPoll {
-    /// Ends a wait.
-    ///
-    /// Safe from any thread, and longer than the wait may last.
-    final class Wakeup: Sendable {
-        let descriptor: CInt
-
-        /// - Throws: ``LoopStartError`` if the system refuses a descriptor.
-        init() throws(LoopStartError) {
-            self.descriptor = cshims_eventfd()
-            if self.descriptor < 0 { throw LoopStartError(refused: errno) }
-        }
-
-        deinit {
-            if self.descriptor >= 0 { close(self.descriptor) }
-        }
-
-        /// Ends the wait that goes on, or the next one.
-        func wake() {
-            var one: UInt64 = 1
-            _ = write(self.descriptor, &one, 8)
-        }
-
-        /// Waits for ``wake()`` alone; may return at once for one that has ended another wait.
-        func wait() {
-            var value: UInt64 = 0
-            while read(self.descriptor, &value, 8) < 0, errno == EINTR {}
-        }
-    }
-
     private struct Socket {
         /// The events that libcurl wants.
         var wanted: CInt = 0
@@ -70,14 +42,13 @@ final class SocketPoll {
     /// The most bytes that may still arrive of a body that no caller wants: a stream's window in libcurl.
     private static let brokenAllowance = 32 << 20
 
-    private let epoll: CInt
+    private let epoll: EpollSet
     /// The time when the last of the sockets that are ready was handed over.
     private(set) var now = LoopInstant.now
-    let wakeup: Wakeup
+    var wakeup: EpollSet.Wakeup { self.epoll.wakeup }
     /// By the number of the descriptor.
     private var sockets: [Socket] = []
     private var changed: [CInt] = []
-    private var ready = [cshims_event](repeating: cshims_event(), count: 256)
     private var names = SocketNames()
     /// Whether the kernel refused to watch a socket, for want of memory; it is asked again.
     private var hasRefused = false
@@ -87,18 +58,11 @@ final class SocketPoll {
 
     /// - Throws: ``LoopStartError`` if the system refuses a descriptor, or few would be left.
     init() throws(LoopStartError) {
-        guard cshims_has_descriptors(Self.neededDescriptors) != 0 else { throw LoopStartError(refused: errno) }
-        self.wakeup = try Wakeup()
-        self.epoll = cshims_epoll_create()
-        // Each write to it is a new event, so that it need not be read.
-        let events = CInt(CSHIMS_READABLE | CSHIMS_ONCE_EACH)
-        guard self.epoll >= 0, cshims_epoll_set(self.epoll, self.wakeup.descriptor, events) == 0 else {
-            throw LoopStartError(refused: errno)
+        do throws(EpollError) {
+            self.epoll = try EpollSet(descriptorCount: Self.neededDescriptors)
+        } catch {
+            throw LoopStartError(refused: error.code)
         }
-    }
-
-    deinit {
-        if self.epoll >= 0 { close(self.epoll) }
     }
 
     // MARK: Orders of libcurl
@@ -238,7 +202,7 @@ final class SocketPoll {
         guard self.sockets.indices.contains(index), self.sockets[index].user == user else { return }
         self.sockets[index].user = 0
         guard self.sockets[index].registered & CInt(CSHIMS_READABLE) == 0 else { return }
-        cshims_epoll_set(self.epoll, descriptor, CInt(CSHIMS_READABLE))
+        _ = self.epoll.set(descriptor, events: CInt(CSHIMS_READABLE))
         self.sockets[index].registered = CInt(CSHIMS_READABLE)
     }
 
@@ -266,19 +230,20 @@ final class SocketPoll {
     func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
         self.applyChanges()
         let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
-        let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
-        precondition(count >= 0, "the download loop cannot wait: \(String(cString: strerror(errno)))")
-        guard count > 0 else { return }
-        if count > 1 {
-            // A slice of the array would be a copy.
-            self.ready.withUnsafeMutableBufferPointer { ready in
-                ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) }
-            }
+        self.epoll.wait(milliseconds: milliseconds) { ready in
+            if ready.count > 1 { ready.sort { self.cost(of: $0) < self.cost(of: $1) } }
+            self.serve(ready, turn: turn, body)
         }
+    }
+
+    private func serve(
+        _ ready: UnsafeMutableBufferPointer<cshims_event>,
+        turn: Duration,
+        _ body: (_ descriptor: CInt, _ events: CInt) -> Void
+    ) {
         self.now = .now
         let end = self.now + turn
-        for index in 0..<count {
-            let event = self.ready[index]
+        for (index, event) in ready.enumerated() {
             guard index == 0 || self.now < end else {
                 if event.descriptor != self.wakeup.descriptor { self.sockets[Int(event.descriptor)].cost /= 2 }
                 continue
@@ -332,10 +297,8 @@ final class SocketPoll {
     private func apply(_ index: Int) -> Bool {
         guard self.sockets[index].wanted != self.sockets[index].registered else { return true }
         // Fails otherwise only for a socket that is closed already, which the kernel has forgotten.
-        if cshims_epoll_set(self.epoll, CInt(index), self.sockets[index].wanted) != 0, [ENOMEM, ENOSPC].contains(errno)
-        {
-            return false
-        }
+        let code = self.epoll.set(CInt(index), events: self.sockets[index].wanted)
+        if [ENOMEM, ENOSPC].contains(code) { return false }
         self.sockets[index].registered = self.sockets[index].wanted
         return true
     }

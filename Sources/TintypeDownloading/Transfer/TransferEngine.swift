@@ -14,7 +14,7 @@ final class TransferEngine: @unchecked Sendable {
     let partials: PartialBodyAccess
     private let driver: TransferDriver
     /// Ends the wait of the loop, from any thread.
-    private let wakeup = Locked<SocketPoll.Wakeup?>(nil)
+    private let wakeup = Locked<EpollSet.Wakeup?>(nil)
     /// Whether no transfer may begin any more.
     private let hasClosed = Atomic<Bool>(false)
     private let earlyRefusals = Atomic<Int>(0)

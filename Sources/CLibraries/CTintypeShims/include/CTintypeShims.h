@@ -62,6 +62,8 @@ enum {
     CSHIMS_BROKEN = 4,
     /// Only requested, not reported: report each change to ready once, whether or not the data is read.
     CSHIMS_ONCE_EACH = 8,
+    /// The peer sends nothing more.
+    CSHIMS_PEER_DONE = 16,
 };
 
 /// A descriptor that is ready.
@@ -76,9 +78,24 @@ int cshims_epoll_create(void);
 /// Adds a descriptor to an epoll set, or changes its events. 0 removes it. Returns 0, or -1 with errno set.
 int cshims_epoll_set(int epoll, int descriptor, int events);
 
+/// Adds a descriptor to an epoll set. Returns 0, or -1 with errno set.
+int cshims_epoll_add(int epoll, int descriptor, int events);
+
 /// Waits at most `milliseconds` (-1: without limit), and returns the number of ready descriptors. Returns 0 if a signal
 /// interrupts the wait, or -1 with errno set on failure.
 int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, int milliseconds);
+
+/// Accepts a connection that does not block, closes on exec and sends without delay. Writes the peer's IPv6 address, or
+/// its IPv4 address in IPv6 form, to `address`. Returns the descriptor, or -1 with errno set.
+int cshims_accept(int listener, unsigned char address[_Nonnull 16]);
+
+/// Sends two blocks in one call. Returns the number of sent bytes, or -1 with errno set. A closed connection is an error,
+/// not a signal.
+long cshims_send(int socket, const void *_Nullable head, size_t headCount, const void *_Nullable body, size_t bodyCount);
+
+/// Sends a part of a file. Returns the number of sent bytes, or -1 with errno set.
+long cshims_send_file(int socket, int file, long offset, size_t count);
+
 /// Returns the number of the calling thread. Threads are numbered from 1 in the order of their first call.
 unsigned cshims_thread_number(void);
 

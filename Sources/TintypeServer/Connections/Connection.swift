@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTintypeShims
+import FoundationEssentials
+import Glibc
+import TintypeHTTP
+
+/// One connection of a client, and the request that it carries.
+///
+/// Only the actor of the connections touches it.
+final class Connection {
+    /// The step of the connection.
+    enum Phase {
+        /// The client may send a request, or is sending its head.
+        case reading
+        /// The client sends the body of a request.
+        case receiving
+        /// A task makes the answer.
+        case waiting(Task<Void, Never>)
+        /// The answer is being sent.
+        case sending
+        /// The server has sent its last answer, and discards input until the client closes. Otherwise the kernel would
+        /// reset the connection, and the client might lose the answer.
+        case lingering
+        case closed
+    }
+
+    /// The request that the connection carries.
+    struct Exchange {
+        let head: RequestHead?
+        let identifier: RequestIdentifier
+        /// The time in nanoseconds at which the head was complete.
+        let start: UInt64
+        /// The bytes of the request's body.
+        var body = Data()
+    }
+
+    /// The part of an answer that has not been sent.
+    struct Output {
+        let answer: ServerAnswer
+        /// The head's bytes that are left.
+        var head: ArraySlice<UInt8>
+        /// The body to send: none for the answer to HEAD.
+        let body: ServerAnswer.Body
+        var sentBodyCount = 0
+
+        var isWhole: Bool { self.head.isEmpty && self.sentBodyCount == self.body.count }
+    }
+
+    /// The outcome of an attempt to send.
+    enum Progress {
+        case done
+        /// The socket takes no more for now.
+        case blocked
+        case broken
+    }
+
+    let descriptor: CInt
+    /// Tells the connection apart from earlier ones with the same descriptor.
+    let number: UInt64
+    let client: ClientAddress
+    var phase = Phase.reading
+    /// The time in milliseconds at which the phase ends, unless it makes progress.
+    var deadline: UInt64 = 0
+    /// The bytes that were sent or received since the deadline was set.
+    var progressByteCount = 0
+    var parser = RequestHeadParser()
+    /// The bytes that came with the last request and follow it.
+    var input: [UInt8] = []
+    /// Whether the time for the head of a request has begun.
+    var hasHeadDeadline = true
+    /// Whether the kernel may have more bytes.
+    var mayHaveInput = false
+    /// Whether the client sends nothing more.
+    var isPeerDone = false
+    var exchange: Exchange?
+    var output: Output?
+    /// Whether the connection ends after the output that is being sent.
+    var isLast = false
+
+    init(descriptor: CInt, number: UInt64, client: ClientAddress) {
+        self.descriptor = descriptor
+        self.number = number
+        self.client = client
+    }
+
+    /// Sends as much of the output as the socket takes.
+    func send() -> Progress {
+        while var output = self.output, !output.isWhole {
+            let count = self.send(output)
+            guard count > 0 else {
+                if count < 0, errno == EINTR { continue }
+                return count < 0 && errno == EAGAIN ? .blocked : .broken
+            }
+            let headCount = min(count, output.head.count)
+            output.head.removeFirst(headCount)
+            output.sentBodyCount += count - headCount
+            self.progressByteCount += count
+            self.output = output
+        }
+        return .done
+    }
+
+    private func send(_ output: Output) -> Int {
+        output.head.withUnsafeBytes { head in
+            switch output.body {
+            case .none: return cshims_send(self.descriptor, head.baseAddress, head.count, nil, 0)
+            case .data(let data):
+                return data.withUnsafeBytes { body in
+                    let rest = body[output.sentBodyCount...]
+                    let start = UnsafeRawBufferPointer(rebasing: rest)
+                    return cshims_send(self.descriptor, head.baseAddress, head.count, start.baseAddress, start.count)
+                }
+            case .file(let region):
+                guard head.isEmpty else {
+                    return cshims_send(self.descriptor, head.baseAddress, head.count, nil, 0)
+                }
+                let offset = region.offset + output.sentBodyCount
+                let count = region.count - output.sentBodyCount
+                return cshims_send_file(self.descriptor, region.descriptor, offset, count)
+            }
+        }
+    }
+}

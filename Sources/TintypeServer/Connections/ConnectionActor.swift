@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTintypeShims
+import FoundationEssentials
+import Glibc
+import TintypeConcurrency
+import TintypeHTTP
+
+/// The connections of a server, on an event loop that is the actor's executor.
+///
+/// A handler answers the requests: at once on the loop, or in a task that the connection cancels if its client leaves.
+actor ConnectionActor {
+    /// The limits of connections.
+    struct Limits: Sendable {
+        /// The longest time from the first byte of a request's head to its end.
+        var headTime: Duration = .seconds(5)
+        /// The longest time without a request.
+        var idleTime: Duration = .seconds(60)
+        /// The longest time that a handler may take.
+        var answerTime: Duration = .seconds(15)
+        /// The period in which a client must send or take ``minimumByteCount``.
+        var progressTime: Duration = .seconds(10)
+        /// The least bytes that a client must send of a body, or take of an answer, in each ``progressTime``.
+        var minimumByteCount = 10_240
+        /// The most connections at once; more wait to be accepted.
+        var connectionCount = 20_000
+    }
+
+    /// The numbers of connections and bytes.
+    struct Counters: Sendable {
+        var openConnections = 0
+        var acceptedConnections: UInt64 = 0
+        /// The requests whose answers a task makes.
+        var waitingRequests = 0
+        /// The clients that left before they had an answer.
+        var leftRequests: UInt64 = 0
+        /// The connections that a time limit ended.
+        var expiredConnections: UInt64 = 0
+    }
+
+    private static let readSize = 64 << 10
+    private static let acceptCount = 64
+    private static let lingerMilliseconds: UInt64 = 2_000
+    private static let scanMilliseconds: UInt64 = 250
+    /// The requests that one connection may have answered in a turn of the loop.
+    private static let requestsPerTurn = 32
+
+    private nonisolated let loop: ServerLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
+
+    private let handler: any RequestHandling
+    private let limits: Limits
+    private let serverField: [UInt8]
+    private var listener: ListeningSocket?
+    /// Whether the listener is out of the loop, because the process has no room for more connections.
+    private var isListenerPaused = false
+    /// By descriptor.
+    private var connections: [Connection?] = []
+    private(set) var counters = Counters()
+    private var lastNumber: UInt64 = 0
+    /// The identifiers of requests continue from a random number, so that those of several processes differ.
+    private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
+    private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
+    /// The connections that go on in the next turn.
+    private var unfinished: [Connection] = []
+    private var nextScan: UInt64 = 0
+    private var isDraining = false
+    private var drainWaiter: CheckedContinuation<Void, Never>?
+    private var date = DateField()
+
+    private init(_ loop: ServerLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
+        self.loop = loop
+        self.handler = handler
+        self.limits = limits
+        self.listener = listener
+        self.serverField = Array("Server: tintype\r\n".utf8)
+    }
+
+    /// Starts a server that answers requests at `address` until ``shutdown(within:)``.
+    ///
+    /// - Throws: ``ListenError``.
+    static func start(
+        at address: String,
+        handler: any RequestHandling,
+        limits: Limits = Limits()
+    ) async throws(ListenError) -> (server: ConnectionActor, address: String) {
+        let listener = try ListeningSocket(address)
+        let name = listener.address
+        do {
+            let loop = try ServerLoop()
+            let server = ConnectionActor(loop, handler, limits, listener)
+            try loop.start(serving: server)
+            await server.listen()
+            return (server, name)
+        } catch let error as EpollError {
+            throw ListenError("The server cannot start: \(String(cString: strerror(error.code))).")
+        } catch {
+            throw ListenError("The server cannot start: \(error).")
+        }
+    }
+
+    private func listen() {
+        guard let listener else { return }
+        self.isListenerPaused = !self.loop.add(listener: listener.descriptor)
+    }
+
+    // MARK: Shutdown
+
+    /// Accepts no more connections, and ends idle ones. The others end after their current answers.
+    ///
+    /// - Parameter time: The longest time to wait for them.
+    func shutdown(within time: Duration) async {
+        self.isDraining = true
+        if let listener { self.loop.remove(listener.descriptor) }
+        self.listener = nil
+        for case let connection? in self.connections {
+            if case .reading = connection.phase, !connection.parser.isInHead { self.close(connection) }
+        }
+        if self.counters.openConnections > 0 {
+            let waiting = Task {
+                try? await Task.sleep(for: time)
+                self.endDrain()
+            }
+            await withCheckedContinuation { self.drainWaiter = $0 }
+            waiting.cancel()
+        }
+        for case let connection? in self.connections { self.close(connection) }
+        let loop = self.loop
+        await Self.stop(loop)
+    }
+
+    /// The loop's own thread must not wait for its end.
+    @concurrent
+    private static func stop(_ loop: ServerLoop) async {
+        loop.stop()
+    }
+
+    private func endDrain() {
+        self.drainWaiter?.resume()
+        self.drainWaiter = nil
+    }
+
+    // MARK: Turns
+
+    /// The longest time to wait for sockets; -1 is for no limit.
+    var waitMilliseconds: Int {
+        if !self.unfinished.isEmpty { return 0 }
+        return self.counters.openConnections == 0 && !self.isListenerPaused ? -1 : Int(Self.scanMilliseconds)
+    }
+
+    /// Serves a socket that is ready.
+    func serve(_ descriptor: CInt, events: CInt) {
+        if descriptor == self.listener?.descriptor { return self.accept() }
+        guard self.connections.indices.contains(Int(descriptor)), let connection = self.connections[Int(descriptor)] else {
+            return
+        }
+        guard events & CInt(CSHIMS_BROKEN) == 0 else { return self.leave(connection) }
+        if events & CInt(CSHIMS_PEER_DONE) != 0 { connection.isPeerDone = true }
+        if events & CInt(CSHIMS_READABLE | CSHIMS_PEER_DONE) != 0 { connection.mayHaveInput = true }
+        if case .sending = connection.phase, events & CInt(CSHIMS_WRITABLE) != 0 { self.flush(connection) }
+        self.advance(connection)
+    }
+
+    /// Ends a turn of the loop.
+    func endTurn() {
+        let unfinished = self.unfinished
+        self.unfinished.removeAll(keepingCapacity: true)
+        for connection in unfinished { self.advance(connection) }
+        self.handler.didEndTurn()
+        let now = Self.milliseconds
+        if now >= self.nextScan {
+            self.nextScan = now + Self.scanMilliseconds
+            self.endExpired(now)
+            if self.isListenerPaused, self.counters.openConnections < self.limits.connectionCount { self.listen() }
+        }
+        if self.isDraining, self.counters.openConnections == 0 { self.endDrain() }
+    }
+
+    // MARK: Connections
+
+    private func accept() {
+        guard let listener else { return }
+        for _ in 0..<Self.acceptCount {
+            guard self.counters.openConnections < self.limits.connectionCount else { return self.pauseListener() }
+            var address = [UInt8](repeating: 0, count: 16)
+            let descriptor = cshims_accept(listener.descriptor, &address)
+            guard descriptor >= 0 else {
+                switch errno {
+                case EINTR, ECONNABORTED: continue
+                case EMFILE, ENFILE, ENOMEM, ENOBUFS: return self.pauseListener()
+                default: return
+                }
+            }
+            guard self.loop.add(connection: descriptor) else {
+                Glibc.close(descriptor)
+                return self.pauseListener()
+            }
+            let missing = Int(descriptor) + 1 - self.connections.count
+            if missing > 0 { self.connections.append(contentsOf: repeatElement(nil, count: missing)) }
+            self.lastNumber += 1
+            let connection = Connection(
+                descriptor: descriptor,
+                number: self.lastNumber,
+                client: ClientAddress(bytes: address)
+            )
+            self.connections[Int(descriptor)] = connection
+            self.counters.openConnections += 1
+            self.counters.acceptedConnections += 1
+            // The first request must begin within the time of a head: a connection alone proves nothing.
+            self.setDeadline(of: connection, self.limits.headTime)
+        }
+    }
+
+    /// Accepts no more connections until the next scan; they wait in the kernel.
+    private func pauseListener() {
+        guard let listener, !self.isListenerPaused else { return }
+        self.isListenerPaused = true
+        self.loop.remove(listener.descriptor)
+    }
+
+    private func close(_ connection: Connection) {
+        switch connection.phase {
+        case .closed: return
+        case .waiting(let task):
+            self.counters.waitingRequests -= 1
+            task.cancel()
+        default: break
+        }
+        connection.phase = .closed
+        if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
+        connection.output = nil
+        connection.exchange = nil
+        self.connections[Int(connection.descriptor)] = nil
+        self.counters.openConnections -= 1
+        // The kernel takes it out of the epoll set.
+        Glibc.close(connection.descriptor)
+    }
+
+    /// Ends a connection whose client has gone.
+    private func leave(_ connection: Connection) {
+        if case .waiting = connection.phase {
+            self.counters.leftRequests += 1
+            self.report(connection, 499, AnswerNote(message: "The client left."))
+            connection.exchange = nil
+        }
+        self.close(connection)
+    }
+
+    /// Reports the end of the exchange.
+    private func report(_ connection: Connection, _ status: Int, _ note: AnswerNote) {
+        guard let exchange = connection.exchange else { return }
+        self.handler.didEnd(
+            ExchangeRecord(
+                head: exchange.head,
+                client: connection.client,
+                identifier: exchange.identifier,
+                status: status,
+                sentByteCount: connection.output?.sentBodyCount ?? 0,
+                isWhole: connection.output?.isWhole ?? false,
+                duration: .nanoseconds(Int64(clamping: Self.nanoseconds - exchange.start)),
+                note: note
+            )
+        )
+    }
+
+    // MARK: Requests
+
+    /// Goes on with a connection until it has to wait.
+    private func advance(_ connection: Connection) {
+        var requestCount = 0
+        while true {
+            switch connection.phase {
+            case .reading:
+                guard requestCount < Self.requestsPerTurn else {
+                    self.unfinished.append(connection)
+                    return
+                }
+                guard self.readHead(of: connection) else { return }
+                requestCount += 1
+            case .receiving:
+                guard self.readBody(of: connection) else { return }
+            case .waiting:
+                if connection.isPeerDone { self.leave(connection) }
+                return
+            case .lingering:
+                guard self.discardInput(of: connection) else { return }
+            case .sending, .closed: return
+            }
+        }
+    }
+
+    /// Reads and parses until a head is complete; returns false if the connection has to wait, or has ended.
+    private func readHead(of connection: Connection) -> Bool {
+        if !connection.input.isEmpty {
+            let input = connection.input
+            connection.input = []
+            if input.withUnsafeBytes({ self.parse($0, of: connection) }) { return true }
+        }
+        while case .reading = connection.phase, connection.mayHaveInput {
+            guard let count = self.receive(connection) else { return false }
+            // The buffer is lent to the parser, which copies only a head.
+            let buffer = self.buffer
+            let isHead = buffer.withUnsafeBytes { self.parse(UnsafeRawBufferPointer(rebasing: $0[..<count]), of: connection) }
+            if isHead { return true }
+        }
+        return false
+    }
+
+    /// Parses a piece of a head; returns false if the head is incomplete.
+    private func parse(_ piece: UnsafeRawBufferPointer, of connection: Connection) -> Bool {
+        switch connection.parser.parse(piece) {
+        case .incomplete:
+            // Once for each head: a client that sends byte by byte gains no time.
+            if !connection.hasHeadDeadline {
+                connection.hasHeadDeadline = true
+                self.setDeadline(of: connection, self.limits.headTime)
+            }
+            return false
+        case .head(let head, let byteCount):
+            connection.input = Array(piece[byteCount...])
+            self.begin(head, of: connection)
+        case .refused(let refusal):
+            self.refuse(connection, refusal.status, refusal.message)
+        }
+        return true
+    }
+
+    /// Receives bytes into the buffer; returns `nil` if there are none, or if the connection has ended.
+    private func receive(_ connection: Connection) -> Int? {
+        while true {
+            let count = recv(connection.descriptor, &self.buffer, Self.readSize, 0)
+            if count > 0 {
+                // A short read has drained the socket: the next bytes are a new event.
+                if count < Self.readSize, !connection.isPeerDone { connection.mayHaveInput = false }
+                connection.progressByteCount += count
+                return count
+            }
+            if count < 0, errno == EINTR { continue }
+            connection.mayHaveInput = false
+            if count == 0 || errno != EAGAIN { self.leave(connection) }
+            return nil
+        }
+    }
+
+    private func begin(_ head: RequestHead, of connection: Connection) {
+        connection.exchange = Connection.Exchange(
+            head: head,
+            identifier: RequestIdentifier(given: head.onlyValue(for: "X-Request-ID"), number: self.nextIdentifier()),
+            start: Self.nanoseconds
+        )
+        guard let length = head.contentLength, length > 0 else { return self.dispatch(connection) }
+        let limit = self.handler.bodyLimit(of: head)
+        guard length <= limit else {
+            let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
+            return self.send(self.handler.refusal(limit == 0 ? 400 : 413, reason), to: connection, closes: true)
+        }
+        connection.phase = .receiving
+        connection.progressByteCount = 0
+        self.setDeadline(of: connection, self.limits.progressTime)
+        if head.expectsContinue {
+            let text = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+            _ = cshims_send(connection.descriptor, text, text.count, nil, 0)
+        }
+    }
+
+    /// Reads the body of a request; returns false if the connection has to wait.
+    private func readBody(of connection: Connection) -> Bool {
+        guard var exchange = connection.exchange, let length = exchange.head?.contentLength else { return false }
+        connection.exchange = nil
+        defer { if connection.exchange == nil { connection.exchange = exchange } }
+        if exchange.body.isEmpty { exchange.body.reserveCapacity(min(length, 1 << 20)) }
+        while exchange.body.count < length {
+            let missing = length - exchange.body.count
+            if !connection.input.isEmpty {
+                exchange.body.append(contentsOf: connection.input.prefix(missing))
+                connection.input.removeFirst(min(missing, connection.input.count))
+                continue
+            }
+            guard connection.mayHaveInput, let count = self.receive(connection) else { return false }
+            exchange.body.append(contentsOf: self.buffer[..<min(missing, count)])
+            if count > missing { connection.input = Array(self.buffer[missing..<count]) }
+        }
+        connection.exchange = exchange
+        self.dispatch(connection)
+        return true
+    }
+
+    /// Lets the handler answer a request.
+    private func dispatch(_ connection: Connection) {
+        guard let exchange = connection.exchange, let head = exchange.head else { return }
+        let request = ServerRequest(
+            head: head,
+            body: exchange.body,
+            client: connection.client,
+            identifier: exchange.identifier
+        )
+        if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
+        self.counters.waitingRequests += 1
+        self.setDeadline(of: connection, self.limits.answerTime)
+        let (handler, descriptor, number) = (self.handler, connection.descriptor, connection.number)
+        // The connection owns the task, and cancels it when the client leaves.
+        connection.phase = .waiting(
+            Task.immediate {
+                let answer = await Self.answer(request, by: handler)
+                self.finish(descriptor, number, answer)
+            }
+        )
+    }
+
+    /// Off the loop, which serves other connections meanwhile.
+    @concurrent
+    private static func answer(_ request: ServerRequest, by handler: any RequestHandling) async -> ServerAnswer {
+        await handler.answer(to: request)
+    }
+
+    private func finish(_ descriptor: CInt, _ number: UInt64, _ answer: ServerAnswer) {
+        guard let connection = self.connections[Int(descriptor)], connection.number == number,
+            case .waiting = connection.phase
+        else { return }
+        self.counters.waitingRequests -= 1
+        self.send(answer, to: connection)
+        self.advance(connection)
+    }
+
+    private func refuse(_ connection: Connection, _ status: Int, _ reason: String) {
+        connection.exchange = Connection.Exchange(
+            head: nil,
+            identifier: .number(self.nextIdentifier()),
+            start: Self.nanoseconds
+        )
+        self.send(self.handler.refusal(status, reason), to: connection, closes: true)
+    }
+
+    private func nextIdentifier() -> UInt64 {
+        self.lastIdentifier &+= 1
+        return self.lastIdentifier
+    }
+
+    // MARK: Answers
+
+    private func send(_ answer: ServerAnswer, to connection: Connection, closes: Bool = false) {
+        guard let exchange = connection.exchange else { return }
+        let head = exchange.head
+        let keepsAlive = head.map(\.keepsAlive) ?? false
+        let isLast = closes || answer.closesConnection || !keepsAlive || self.isDraining
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(answer.head.count + 160)
+        bytes.append(contentsOf: answer.head)
+        bytes.append(contentsOf: self.date.bytes(now: time(nil)))
+        bytes.append(contentsOf: self.serverField)
+        bytes.append(contentsOf: Self.identifierName)
+        exchange.identifier.append(to: &bytes)
+        bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
+        let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
+        connection.output = Connection.Output(answer: answer, head: bytes[...], body: hasBody ? answer.body : .none)
+        connection.isLast = isLast
+        connection.phase = .sending
+        connection.progressByteCount = 0
+        self.setDeadline(of: connection, self.limits.progressTime)
+        self.flush(connection)
+    }
+
+    private static let identifierName = Array("X-Request-ID: ".utf8)
+    private static let usualEnd = Array("\r\n\r\n".utf8)
+    private static let keptEnd = Array("\r\nConnection: keep-alive\r\n\r\n".utf8)
+    private static let lastEnd = Array("\r\nConnection: close\r\n\r\n".utf8)
+
+    /// Sends what the socket takes, and ends the exchange when all is sent.
+    private func flush(_ connection: Connection) {
+        switch connection.send() {
+        case .broken: self.close(connection)
+        case .blocked: break
+        case .done:
+            if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
+            connection.output = nil
+            connection.exchange = nil
+            if connection.isLast {
+                connection.phase = .lingering
+                connection.input = []
+                shutdown(connection.descriptor, CInt(SHUT_WR))
+                connection.deadline = Self.milliseconds + Self.lingerMilliseconds
+            } else {
+                connection.phase = .reading
+                connection.hasHeadDeadline = false
+                self.setDeadline(of: connection, self.limits.idleTime)
+            }
+        }
+    }
+
+    /// Discards the input of a connection that has had its last answer; returns false if it has to wait.
+    private func discardInput(of connection: Connection) -> Bool {
+        guard !connection.isPeerDone || connection.mayHaveInput else {
+            self.close(connection)
+            return false
+        }
+        guard connection.mayHaveInput else { return false }
+        return self.receive(connection) != nil
+    }
+
+    // MARK: Time limits
+
+    private func setDeadline(of connection: Connection, _ time: Duration) {
+        connection.deadline = Self.milliseconds + UInt64(max(0, time / .milliseconds(1)))
+    }
+
+    /// Ends what has taken too long.
+    ///
+    /// A look at each connection takes a few nanoseconds, less than lists in the order of the deadlines would take at
+    /// each change.
+    private func endExpired(_ now: UInt64) {
+        for case let connection? in self.connections where connection.deadline <= now { self.expire(connection) }
+    }
+
+    private func expire(_ connection: Connection) {
+        switch connection.phase {
+        case .waiting(let task):
+            self.counters.waitingRequests -= 1
+            task.cancel()
+            self.send(self.handler.refusal(503, "The answer took too long."), to: connection)
+            self.advance(connection)
+        case .receiving, .sending:
+            guard connection.progressByteCount < self.limits.minimumByteCount else {
+                connection.progressByteCount = 0
+                return self.setDeadline(of: connection, self.limits.progressTime)
+            }
+            self.counters.expiredConnections += 1
+            self.close(connection)
+        case .reading:
+            self.counters.expiredConnections += 1
+            // An idle connection, and one that never sent anything, end without a word.
+            guard connection.parser.isInHead else { return self.close(connection) }
+            self.refuse(connection, 408, "The request took too long.")
+        case .lingering: self.close(connection)
+        case .closed: break
+        }
+    }
+
+    private static var nanoseconds: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    private static var milliseconds: UInt64 { self.nanoseconds / 1_000_000 }
+}
+
+/// The `Date` field of answers, made once a second.
+private struct DateField {
+    private var second = 0
+    private var bytes: [UInt8] = []
+
+    mutating func bytes(now: time_t) -> [UInt8] {
+        if now != self.second {
+            self.second = now
+            let date = Date(timeIntervalSince1970: Double(now))
+            self.bytes = Array("Date: \(HTTPDate.text(of: date))\r\n".utf8)
+        }
+        return self.bytes
+    }
+}

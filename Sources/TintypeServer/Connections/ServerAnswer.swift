@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+package import TintypeHTTP
+
+/// The answer to a request.
+package struct ServerAnswer: Sendable {
+    /// The content of an answer.
+    package enum Body: Sendable {
+        case none
+        case data(Data)
+        case file(FileRegion)
+
+        /// The number of bytes.
+        package var count: Int {
+            switch self {
+            case .none: 0
+            case .data(let data): data.count
+            case .file(let region): region.count
+            }
+        }
+    }
+
+    /// The status code.
+    package let status: Int
+    /// The status line and the fields, each with its line end; the connection adds `Date` and its own fields.
+    package let head: [UInt8]
+    /// The content to send.
+    package let body: Body
+    /// The values for the access log.
+    package let note: AnswerNote
+    /// Whether the connection must not be used again.
+    package let closesConnection: Bool
+
+    package init(
+        _ head: ResponseHead,
+        body: Body = .none,
+        note: AnswerNote = AnswerNote(),
+        closesConnection: Bool = false
+    ) {
+        self.status = head.status
+        self.head = head.bytes
+        self.body = body
+        self.note = note
+        self.closesConnection = closesConnection
+    }
+
+    /// Returns an answer of plain text.
+    package static func text(
+        _ status: Int,
+        _ text: String,
+        fields: HeaderFields = [:],
+        note: AnswerNote = AnswerNote(),
+        closesConnection: Bool = false
+    ) -> ServerAnswer {
+        let data = Data(text.utf8)
+        var head = ResponseHead(status)
+        head.append("text/plain; charset=utf-8", for: "Content-Type")
+        head.append("\(data.count)", for: "Content-Length")
+        for field in fields { head.append(field.value, for: field.name) }
+        return ServerAnswer(head, body: .data(data), note: note, closesConnection: closesConnection)
+    }
+}
+
+/// A part of an open file.
+package final class FileRegion: Sendable {
+    package let descriptor: CInt
+    package let offset: Int
+    package let count: Int
+    /// Keeps the descriptor open.
+    private let owner: any Sendable
+
+    package init(descriptor: CInt, offset: Int, count: Int, owner: any Sendable) {
+        self.descriptor = descriptor
+        self.offset = offset
+        self.count = count
+        self.owner = owner
+    }
+}
+
+/// What an answer tells the access log and the counters beside its status.
+package struct AnswerNote: Sendable {
+    /// The tier or origin of the image: `memory`, `disk`, `network`, `file`; empty for other answers.
+    package var cache = ""
+    /// The format of the image; empty for other answers.
+    package var format = ""
+    /// The stable name of the error; empty without one.
+    package var errorCode = ""
+    /// The text for the log: the reason of an error, which clients do not see.
+    package var message = ""
+
+    package init(cache: String = "", format: String = "", errorCode: String = "", message: String = "") {
+        self.cache = cache
+        self.format = format
+        self.errorCode = errorCode
+        self.message = message
+    }
+}

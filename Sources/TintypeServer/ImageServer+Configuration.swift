@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Tintype
+
+extension ImageServer {
+    /// The settings of a server.
+    ///
+    /// Without changes it answers on this machine only, loads from the public internet, and keeps what it made in memory
+    /// and on disk.
+    public struct Configuration: Sendable {
+        /// The address to listen on; by default `127.0.0.1:8080`. Port 0 picks a free port.
+        public var listenAddress = "127.0.0.1:8080"
+        /// The address of a second listener that answers `/metrics` alone, or `nil` to answer it on the first one.
+        public var metricsAddress: String?
+        /// Whether a server without keys may listen on addresses that other machines reach; default false.
+        public var isInsecure = false
+        /// Whether `/` shows a page to try the server; `nil`, the default, shows it on loopback addresses only.
+        public var showsPage: Bool?
+        /// The rules for URLs.
+        public var addresses = Addresses()
+        /// The settings of images.
+        public var images = Images()
+        /// The origins of images.
+        public var sources = Sources()
+        /// The fields about caching in answers.
+        public var caching = Caching()
+        /// The limits of load.
+        public var load = Load()
+        /// The text that requests must bring as `Authorization: Bearer`, or `nil` for no such rule.
+        public var secret: String?
+        /// The text that requests to purge must bring as `Authorization: Bearer`; `nil`, the default, allows none.
+        public var purgeSecret: String?
+        /// The value of `Access-Control-Allow-Origin`, or `nil` for none.
+        public var allowedOrigin: String?
+        /// Whether answers say in detail what is wrong; for development only.
+        public var explainsErrors = false
+        /// The form of log lines, or `nil` for no log.
+        public var logFormat: LogFormat? = .text
+        /// The settings of the loader: caches, downloads, limits of images.
+        ///
+        /// The defaults are stricter than those of `LoaderActor.Configuration`: the server loads what its clients name.
+        public var loader = Self.loaderDefaults
+
+        /// Creates a configuration with the defaults.
+        ///
+        /// ```swift
+        /// var configuration = ImageServer.Configuration()
+        /// configuration.listenAddress = "0.0.0.0:8080"
+        /// configuration.addresses.keys = [try SignatureKey(key: "943b421c9eb07c83", salt: "520f986b998682f1")]
+        /// let server = try await ImageServer.start(configuration)
+        /// ```
+        public init() {}
+
+        /// The settings of a loader behind a server.
+        public static var loaderDefaults: LoaderActor.Configuration {
+            var loader = LoaderActor.Configuration()
+            loader.cachePolicy = .honorFreshness
+            loader.isSharedCache = true
+            loader.freshnessBounds = FreshnessBounds(defaultLifetime: .seconds(86_400))
+            loader.failureLifetimes = FailureLifetimes(
+                missing: .seconds(60),
+                undecodable: .seconds(300),
+                unreachable: .seconds(10),
+                originFailure: .seconds(5)
+            )
+            loader.limits.maximumPixels = 50_000_000
+            loader.limits.maximumSide = 16_384
+            loader.limits.maximumTotalPixels = 50_000_000
+            loader.downloads.maximumBodySize = 32 << 20
+            loader.downloads.maximumRedirects = 5
+            loader.downloads.connectTimeout = .seconds(3)
+            loader.downloads.firstByteTimeout = .seconds(5)
+            loader.downloads.totalTimeout = .seconds(10)
+            loader.downloads.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .seconds(5))
+            loader.downloads.networkPolicy = .publicInternet
+            return loader
+        }
+    }
+
+    /// The form of log lines.
+    public enum LogFormat: String, Sendable, CaseIterable {
+        /// One line of text for each request.
+        case text
+        /// One JSON object for each request.
+        case json
+    }
+}
+
+extension ImageServer.Configuration {
+    /// The rules for URLs; see imgproxy's documentation for their form.
+    public struct Addresses: Sendable {
+        /// The keys that sign URLs; without keys, every URL is accepted.
+        ///
+        /// Several keys let clients change from one to the next.
+        public var keys: [SignatureKey] = []
+        /// The bytes of a signature, 1 to 32; default 32.
+        public var signatureSize = 32
+        /// The signatures that are accepted for every URL; by default none.
+        public var trustedSignatures: Set<String> = []
+        /// The path in front of all URLs; by default none.
+        public var pathPrefix = ""
+        /// The text in front of source URLs that do not begin with it; by default none.
+        public var baseURL = ""
+        /// Changes of source URLs: the pattern, in which `*` stands for anything but a slash, and the new text.
+        public var replacements: [(pattern: String, replacement: String)] = []
+        /// Whether the last part of a Base64 source is a file name that does not count; default false.
+        public var base64IncludesFilename = false
+        /// The text between the arguments of an option.
+        public var argumentsSeparator = ":"
+        /// The text between the key of an object and its version, for sources that are not HTTP.
+        public var queryMarker = "?"
+        /// The presets: options by name. The preset `default` applies to every URL.
+        public var presets: [String: String] = [:]
+        /// Whether URLs name presets only; default false.
+        public var usesOnlyPresets = false
+        /// The options that URLs may have; `nil`, the default, allows all.
+        public var allowedOptions: Set<String>?
+        /// Whether URLs may change the limits of images; default false.
+        public var allowsSecurityOptions = false
+
+        /// Creates the rules with their defaults.
+        ///
+        /// ```swift
+        /// configuration.addresses.presets = ["thumbnail": "rs:fill:200:200/q:75"]
+        /// configuration.addresses.usesOnlyPresets = true
+        /// ```
+        public init() {}
+    }
+
+    /// The settings of images.
+    public struct Images: Sendable {
+        /// The quality of lossy formats, 1 to 100; default 80.
+        public var quality = 80
+        /// The quality by format, if it differs; by default 79 for WebP.
+        public var qualities: [ImageFormat: Int] = [.webp: 79]
+        /// Whether JPEGs are progressive; default false.
+        public var isProgressive = false
+        /// The effort of PNG, 0 to 9; default 6.
+        public var pngLevel = 6
+        /// The formats for images without a format in the URL, in the order of preference.
+        ///
+        /// The format of the source if it is among them; otherwise the first that can hold the image.
+        public var preferredFormats: [ImageFormat] = [.jpeg, .png, .gif]
+        /// Whether clients that accept WebP receive it unless the URL names a format; default false.
+        public var prefersWebP = false
+        /// Whether clients that accept WebP receive it whatever the URL says; default false.
+        public var enforcesWebP = false
+        /// The formats whose files are served as they are, if the URL does not name another one; by default none.
+        public var skippedFormats: Set<ImageFormat> = []
+        /// The most frames of an animation; default 1, which makes still images.
+        public var maximumFrames = 1
+        /// The longest side of a result; default 8,192.
+        public var maximumResultSide = 8_192
+        /// Whether images are turned as their EXIF orientation says; default true.
+        public var turnsUpright = true
+        /// Whether resizes add light rather than samples, so that fine detail keeps its brightness; slower. Default false.
+        public var usesLinearLight = false
+        /// The image of watermarks, or `nil` for none.
+        public var watermark: URL?
+        /// The opacity of watermarks, 0 to 1; default 1.
+        public var watermarkOpacity = 1.0
+        /// The image to serve if a source fails, or `nil` for the error.
+        public var fallback: URL?
+        /// The status of the fallback image; default 200. `nil` has the status of the error.
+        public var fallbackStatus: Int? = 200
+        /// The lifetime of the fallback image in clients; `nil` for that of other images.
+        public var fallbackLifetime: Duration?
+
+        /// Creates the settings with their defaults.
+        ///
+        /// ```swift
+        /// configuration.images.prefersWebP = true
+        /// configuration.images.qualities[.webp] = 75
+        /// ```
+        public init() {}
+    }
+
+    /// The origins of images.
+    public struct Sources: Sendable {
+        /// The patterns of source URLs that are allowed, such as `https://*.example.org/`; empty allows all.
+        ///
+        /// A `*` stands for anything but a slash. They apply to each redirect as well.
+        public var allowed: [String] = []
+        /// The folder of `local:///` sources, or `nil` for none.
+        public var localRoot: URL?
+        /// The object store of `s3://` sources, or `nil` for none.
+        public var s3: S3?
+
+        /// Creates the origins with their defaults: HTTP and HTTPS, from everywhere.
+        ///
+        /// ```swift
+        /// configuration.sources.allowed = ["https://images.example.org/"]
+        /// configuration.sources.localRoot = URL(filePath: "/srv/images")
+        /// ```
+        public init() {}
+
+        /// An object store that speaks S3.
+        public struct S3: Sendable {
+            /// The URL of the store; `nil` for Amazon's.
+            public var endpoint: URL?
+            /// The region; default `us-east-1`.
+            public var region = "us-east-1"
+            /// The access key, or `nil` for requests without a signature.
+            public var accessKey: String?
+            /// The secret of the access key.
+            public var secretKey: String?
+            /// The token of temporary keys, or `nil`.
+            public var sessionToken: String?
+
+            /// Creates a store.
+            ///
+            /// ```swift
+            /// var store = ImageServer.Configuration.Sources.S3()
+            /// store.endpoint = URL(string: "https://objects.example.org")
+            /// configuration.sources.s3 = store
+            /// ```
+            public init() {}
+        }
+    }
+
+    /// The fields about caching in answers.
+    public struct Caching: Sendable {
+        /// The lifetime of images in clients; default one year. Zero means `no-cache`.
+        public var lifetime: Duration = .seconds(31_536_000)
+        /// Whether answers have the lifetime that the origin gives; default false.
+        public var passesOriginLifetime = false
+        /// The lifetime of errors about missing or unreadable sources in clients; default 60 seconds.
+        public var errorLifetime: Duration = .seconds(60)
+        /// Whether answers have `Link: <source>; rel="canonical"`; default false.
+        public var setsCanonicalLink = false
+
+        /// Creates the settings with their defaults.
+        ///
+        /// ```swift
+        /// configuration.caching.lifetime = .seconds(86_400)
+        /// ```
+        public init() {}
+    }
+
+    /// The limits of load.
+    public struct Load: Sendable {
+        /// The longest time for an answer; default 15 seconds.
+        public var answerTime: Duration = .seconds(15)
+        /// The longest time that a request may wait for its turn; default 3 seconds. More is refused at once.
+        public var queueTime: Duration = .seconds(3)
+        /// The images that may be made at once and wait; `nil`, the default, is 18 for each lane of the loader.
+        public var queueCount: Int?
+        /// The most connections; default 20,000.
+        public var connectionCount = 20_000
+        /// The longest time without a request on a connection; default 60 seconds.
+        public var idleTime: Duration = .seconds(60)
+        /// The longest time for the head of a request; default 5 seconds.
+        public var headTime: Duration = .seconds(5)
+        /// The period in which a client must take 10 kB of its answer; default 10 seconds.
+        public var writeTime: Duration = .seconds(10)
+        /// The longest time to finish answers after a request to end; default 20 seconds.
+        public var drainTime: Duration = .seconds(20)
+
+        /// Creates the limits with their defaults.
+        ///
+        /// ```swift
+        /// configuration.load.answerTime = .seconds(5)
+        /// ```
+        public init() {}
+    }
+}
