@@ -89,6 +89,7 @@ let package = Package(
     products: [
         .library(name: "Tintype", targets: ["Tintype"]),
         .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
+        .library(name: "TintypeServer", targets: ["TintypeServer"]),
         .library(name: "TintypeTargets", targets: ["TintypeTargets"]),
         .executable(name: "tintype", targets: ["TintypeCommand"]),
 
@@ -145,6 +146,7 @@ let package = Package(
         module("TintypeImage", ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
         module("TintypeConcurrency", ["TintypeErrors", "CTintypeShims"]),
         module("TintypeHTTP", ["CTintypeCrypto"]),
+        module("TintypeImgproxy", ["CTintypeCrypto"]),
 
         // Floor 2
         module(
@@ -193,9 +195,18 @@ let package = Package(
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
         // Floor 6
+        module(
+            "TintypeServer",
+            [
+                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypePrometheus", "CTintypeCrypto",
+                "CTintypeShims",
+            ]
+        ),
+
+        // Floor 7
         program(
             "TintypeCommand",
-            ["Tintype", "TintypeConcurrency", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
+            ["Tintype", "TintypeConcurrency", "TintypeServer", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
         ),
 
         // What the tests share
@@ -286,6 +297,13 @@ let package = Package(
             [
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
                 "TintypeTestSupport", "TintypeOrderStorm",
+            ]
+        ),
+        tests("TintypeImgproxyTests", ["TintypeImgproxy"]),
+        tests(
+            "TintypeServerTests",
+            [
+                "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypeTestSupport",
             ]
         ),
         tests(

@@ -1,4 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// placeholder
-public actor ImageServer {}
+public import Tintype
+import TintypeConcurrency
+
+/// A server of images that speaks imgproxy's URLs.
+///
+/// It makes each image once for all clients that ask for it, keeps it in memory and on disk, and refuses what it cannot
+/// answer in time. Put nginx or a balancer in front of it for TLS and HTTP/2.
+///
+/// ```swift
+/// var configuration = ImageServer.Configuration()
+/// configuration.sources.allowed = ["https://images.example.org/"]
+/// let server = try await ImageServer.start(configuration)
+/// print(server.address)  // 127.0.0.1:8080
+/// ```
+public final class ImageServer: Sendable {
+    /// The address of the server with its port, such as `127.0.0.1:8080`.
+    public let address: String
+    /// The address that answers `/metrics` alone, if the configuration has one.
+    public let metricsAddress: String?
+    /// The images of the server, which answers requests.
+    public let service: ImageService
+    private let connections: ConnectionActor
+    private let metricsConnections: ConnectionActor?
+
+    private init(
+        _ service: ImageService,
+        _ connections: (server: ConnectionActor, address: String),
+        _ metrics: (server: ConnectionActor, address: String)?
+    ) {
+        self.service = service
+        self.address = connections.address
+        self.connections = connections.server
+        self.metricsAddress = metrics?.address
+        self.metricsConnections = metrics?.server
+    }
+
+    /// Starts a server, which answers until ``shutdown()``.
+    ///
+    /// ```swift
+    /// let server = try await ImageServer.start(ImageServer.Configuration())
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` if the configuration is invalid, ``ListenError`` if the server cannot listen.
+    public static func start(_ configuration: Configuration) async throws -> ImageServer {
+        let isLocal = try ListeningSocket.isLoopback(configuration.listenAddress)
+        var configuration = configuration
+        configuration.showsPage = configuration.showsPage ?? isLocal
+        let service = try await ImageService(configuration)
+        var limits = ConnectionActor.Limits()
+        limits.headTime = configuration.load.headTime
+        limits.idleTime = configuration.load.idleTime
+        limits.answerTime = configuration.load.answerTime
+        limits.progressTime = configuration.load.writeTime
+        limits.connectionCount = configuration.load.connectionCount
+        let connections = try await ConnectionActor.start(
+            at: configuration.listenAddress,
+            handler: service.handler,
+            limits: limits
+        )
+        service.handler.connections.withLock { $0 = connections.server }
+        var metrics: (server: ConnectionActor, address: String)?
+        if let address = configuration.metricsAddress {
+            metrics = try await ConnectionActor.start(at: address, handler: MetricsHandler(service.handler))
+        }
+        return ImageServer(service, connections, metrics)
+    }
+
+    /// Replaces the rules for URLs: keys, presets and the like. Requests under way keep the old ones.
+    ///
+    /// ```swift
+    /// configuration.addresses.keys.append(newKey)
+    /// try server.reload(configuration.addresses)
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
+    public func reload(_ addresses: Configuration.Addresses) throws {
+        try self.service.reload(addresses)
+    }
+
+    /// Ends the server: accepts no more connections, lets the requests that have begun end, and closes the caches.
+    ///
+    /// ```swift
+    /// await server.shutdown()
+    /// ```
+    public func shutdown() async {
+        self.service.handler.beginEnding()
+        await self.connections.shutdown(within: self.service.configuration.load.drainTime)
+        await self.metricsConnections?.shutdown(within: .seconds(1))
+        await self.service.shutdown()
+    }
+}

@@ -111,13 +111,6 @@ final class Connection {
                     let start = UnsafeRawBufferPointer(rebasing: rest)
                     return cshims_send(self.descriptor, head.baseAddress, head.count, start.baseAddress, start.count)
                 }
-            case .file(let region):
-                guard head.isEmpty else {
-                    return cshims_send(self.descriptor, head.baseAddress, head.count, nil, 0)
-                }
-                let offset = region.offset + output.sentBodyCount
-                let count = region.count - output.sentBodyCount
-                return cshims_send_file(self.descriptor, region.descriptor, offset, count)
             }
         }
     }

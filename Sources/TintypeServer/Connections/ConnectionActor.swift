@@ -66,14 +66,14 @@ actor ConnectionActor {
     private var nextScan: UInt64 = 0
     private var isDraining = false
     private var drainWaiter: CheckedContinuation<Void, Never>?
-    private var date = DateField()
+    private var date = DateLine(time(nil))
 
     private init(_ loop: ServerLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
         self.loop = loop
         self.handler = handler
         self.limits = limits
         self.listener = listener
-        self.serverField = Array("Server: tintype\r\n".utf8)
+        self.serverField = Array("Server: tintype\r\nX-Request-ID: ".utf8)
     }
 
     /// Starts a server that answers requests at `address` until ``shutdown(within:)``.
@@ -444,11 +444,12 @@ actor ConnectionActor {
         let keepsAlive = head.map(\.keepsAlive) ?? false
         let isLast = closes || answer.closesConnection || !keepsAlive || self.isDraining
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(answer.head.count + 160)
-        bytes.append(contentsOf: answer.head)
-        bytes.append(contentsOf: self.date.bytes(now: time(nil)))
+        bytes.reserveCapacity(1_024)
+        self.date.update(to: time(nil))
+        answer.head.append(to: &bytes, date: self.date)
+        // Before the empty line.
+        bytes.removeLast(2)
         bytes.append(contentsOf: self.serverField)
-        bytes.append(contentsOf: Self.identifierName)
         exchange.identifier.append(to: &bytes)
         bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
@@ -460,7 +461,6 @@ actor ConnectionActor {
         self.flush(connection)
     }
 
-    private static let identifierName = Array("X-Request-ID: ".utf8)
     private static let usualEnd = Array("\r\n\r\n".utf8)
     private static let keptEnd = Array("\r\nConnection: keep-alive\r\n\r\n".utf8)
     private static let lastEnd = Array("\r\nConnection: close\r\n\r\n".utf8)
@@ -542,19 +542,4 @@ actor ConnectionActor {
     }
 
     private static var milliseconds: UInt64 { self.nanoseconds / 1_000_000 }
-}
-
-/// The `Date` field of answers, made once a second.
-private struct DateField {
-    private var second = 0
-    private var bytes: [UInt8] = []
-
-    mutating func bytes(now: time_t) -> [UInt8] {
-        if now != self.second {
-            self.second = now
-            let date = Date(timeIntervalSince1970: Double(now))
-            self.bytes = Array("Date: \(HTTPDate.text(of: date))\r\n".utf8)
-        }
-        return self.bytes
-    }
 }

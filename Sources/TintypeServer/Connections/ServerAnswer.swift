@@ -9,22 +9,18 @@ package struct ServerAnswer: Sendable {
     package enum Body: Sendable {
         case none
         case data(Data)
-        case file(FileRegion)
 
         /// The number of bytes.
         package var count: Int {
             switch self {
             case .none: 0
             case .data(let data): data.count
-            case .file(let region): region.count
             }
         }
     }
 
-    /// The status code.
-    package let status: Int
-    /// The status line and the fields, each with its line end; the connection adds `Date` and its own fields.
-    package let head: [UInt8]
+    /// The status line and the fields; the connection adds its own.
+    package let head: ResponseHead
     /// The content to send.
     package let body: Body
     /// The values for the access log.
@@ -38,12 +34,14 @@ package struct ServerAnswer: Sendable {
         note: AnswerNote = AnswerNote(),
         closesConnection: Bool = false
     ) {
-        self.status = head.status
-        self.head = head.bytes
+        self.head = head
         self.body = body
         self.note = note
         self.closesConnection = closesConnection
     }
+
+    /// The status code.
+    package var status: Int { self.head.status }
 
     /// Returns an answer of plain text.
     package static func text(
@@ -54,27 +52,11 @@ package struct ServerAnswer: Sendable {
         closesConnection: Bool = false
     ) -> ServerAnswer {
         let data = Data(text.utf8)
-        var head = ResponseHead(status)
-        head.append("text/plain; charset=utf-8", for: "Content-Type")
-        head.append("\(data.count)", for: "Content-Length")
-        for field in fields { head.append(field.value, for: field.name) }
+        var head = ResponseHead(status: status)
+        head.fields.append("text/plain; charset=utf-8", for: "Content-Type")
+        head.fields.append("\(data.count)", for: "Content-Length")
+        for field in fields { head.fields.append(field.value, for: field.name) }
         return ServerAnswer(head, body: .data(data), note: note, closesConnection: closesConnection)
-    }
-}
-
-/// A part of an open file.
-package final class FileRegion: Sendable {
-    package let descriptor: CInt
-    package let offset: Int
-    package let count: Int
-    /// Keeps the descriptor open.
-    private let owner: any Sendable
-
-    package init(descriptor: CInt, offset: Int, count: Int, owner: any Sendable) {
-        self.descriptor = descriptor
-        self.offset = offset
-        self.count = count
-        self.owner = owner
     }
 }
 

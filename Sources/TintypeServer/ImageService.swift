@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Tintype
+import TintypeHTTP
+import TintypeImgproxy
+
+/// The images of a server, for programs that have an HTTP server of their own.
+///
+/// ```swift
+/// let service = try await ImageService(ImageServer.Configuration())
+/// let answer = await service.response(to: "/unsafe/w:400/plain/https://example.org/a.jpg", headers: [:])
+/// ```
+public final class ImageService: Sendable {
+    /// An answer.
+    public struct Response: Sendable {
+        /// The status code.
+        public let status: Int
+        /// The header fields, without those of the connection.
+        public let headers: HeaderFields
+        /// The content; also for HEAD, whose answer must not contain it.
+        public let body: Data
+    }
+
+    /// The settings.
+    public let configuration: ImageServer.Configuration
+    /// The loader of the images.
+    public let loader: LoaderActor
+    let handler: ImageHandler
+    private let log: AccessLog?
+    private let watermark: Image?
+
+    /// Creates a service; ``ImageServer`` creates one of its own.
+    ///
+    /// ```swift
+    /// let service = try await ImageService(ImageServer.Configuration())
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` if the configuration is invalid.
+    public init(_ configuration: ImageServer.Configuration) async throws {
+        try configuration.check()
+        var loading = configuration.loader
+        let uploads = configuration.showsPage == true ? UploadStore() : nil
+        loading.fetcher = try SourceFetcher(configuration, uploads: uploads)
+        loading.requestModifier = { request, _ in
+            guard let trace = ImageHandler.trace else { return request }
+            var request = request
+            var generator = SystemRandomNumberGenerator()
+            request.headers.set(trace.child(using: &generator).traceparent, for: "traceparent")
+            return request
+        }
+        let loader = LoaderActor(configuration: loading)
+        let watermark = try await Self.watermark(of: configuration, loader)
+        let log = configuration.logFormat.map { AccessLog($0) }
+        self.configuration = configuration
+        self.loader = loader
+        self.log = log
+        self.watermark = watermark
+        self.handler = ImageHandler(
+            configuration: configuration,
+            loader: loader,
+            rules: try Self.rules(configuration, configuration.addresses, watermark),
+            purges: PurgeList(file: loading.disk?.directory.appending(path: "purges")),
+            uploads: uploads,
+            metrics: ServerMetrics(),
+            log: log
+        )
+    }
+
+    /// Returns the answer to a request.
+    ///
+    /// ```swift
+    /// let answer = await service.response(to: target, headers: ["Accept": "image/webp"])
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - target: The path and the query of the request, as they were received.
+    ///   - method: The method; GET by default.
+    ///   - headers: The header fields.
+    ///   - body: The body, for the few requests that have one.
+    public func response(
+        to target: String,
+        method: String = "GET",
+        headers: HeaderFields,
+        body: Data = Data()
+    ) async -> Response {
+        var text = "\(method) \(target) HTTP/1.1\r\n"
+        if headers["Host"] == nil { text += "Host: localhost\r\n" }
+        for field in headers where !FieldText.isAboutConnection(field.name) { text += "\(field.name): \(field.value)\r\n" }
+        var parser = RequestHeadParser()
+        let bytes = Array((text + "\r\n").utf8)
+        switch bytes.withUnsafeBytes({ parser.parse($0) }) {
+        case .head(let head, let count) where count == bytes.count:
+            let request = ServerRequest(
+                head: head,
+                body: body,
+                client: ClientAddress(bytes: []),
+                identifier: RequestIdentifier(given: head.onlyValue(for: "X-Request-ID"), number: .random(in: 0 ... .max))
+            )
+            if let answer = self.handler.readyAnswer(to: request) { return Response(answer) }
+            return Response(await self.handler.answer(to: request))
+        case .refused(let refusal): return Response(self.handler.refusal(refusal.status, refusal.message))
+        default: return Response(self.handler.refusal(400, "The request is malformed."))
+        }
+    }
+
+    /// Replaces the rules for URLs: keys, presets and the like. Requests under way keep the old ones.
+    ///
+    /// ```swift
+    /// try service.reload(configuration.addresses)
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
+    public func reload(_ addresses: ImageServer.Configuration.Addresses) throws {
+        self.handler.setRules(try Self.rules(self.configuration, addresses, self.watermark))
+    }
+
+    /// Ends the loads under way, and closes the caches.
+    ///
+    /// ```swift
+    /// await service.shutdown()
+    /// ```
+    public func shutdown() async {
+        await self.loader.shutdown()
+        self.log?.flush()
+    }
+
+    private static func rules(
+        _ configuration: ImageServer.Configuration,
+        _ addresses: ImageServer.Configuration.Addresses,
+        _ watermark: Image?
+    ) throws -> ImageHandler.Rules {
+        let settings = try configuration.addressSettings(addresses)
+        let planner = RoutePlanner(
+            parser: try AddressParser(settings),
+            images: configuration.images,
+            limits: configuration.loader.limits,
+            watermark: watermark
+        )
+        return ImageHandler.Rules(planner: planner, signer: settings.signer)
+    }
+
+    private static func watermark(of configuration: ImageServer.Configuration, _ loader: LoaderActor) async throws -> Image? {
+        guard let url = configuration.images.watermark else { return nil }
+        do {
+            return try await loader.image(for: url)
+        } catch {
+            throw SettingError("The watermark \(url.absoluteString) cannot be loaded: \(error)")
+        }
+    }
+}
+
+extension ImageService.Response {
+    fileprivate init(_ answer: ServerAnswer) {
+        self.status = answer.status
+        self.headers = answer.head.fields.headerFields
+        switch answer.body {
+        case .none: self.body = Data()
+        case .data(let data): self.body = data
+        }
+    }
+}
+
+extension ImageServer.Configuration {
+    /// Returns the rules for URLs as the parser of addresses takes them.
+    ///
+    /// - Throws: ``SettingError``.
+    func addressSettings(_ addresses: Addresses) throws -> AddressSettings {
+        var settings = AddressSettings()
+        settings.pathPrefix = addresses.pathPrefix
+        settings.baseURL = addresses.baseURL
+        settings.base64IncludesFileName = addresses.base64IncludesFilename
+        settings.argumentSeparator = addresses.argumentsSeparator
+        settings.objectVersionSeparator = addresses.queryMarker
+        settings.presets = addresses.presets
+        settings.acceptsOnlyPresets = addresses.usesOnlyPresets
+        settings.allowedOptions = addresses.allowedOptions ?? []
+        settings.allowsSecurityOptions = addresses.allowsSecurityOptions
+        settings.trustedSignatures = addresses.trustedSignatures.sorted()
+        if self.sources.localRoot != nil { settings.schemes.insert(.local) }
+        if self.sources.s3 != nil { settings.schemes.insert(.s3) }
+        if self.showsPage == true { settings.schemes.insert(.upload) }
+        settings.defaults.limits.frameCount = self.images.maximumFrames
+        settings.defaults.limits.resultSide = self.images.maximumResultSide
+        do {
+            settings.replacements = try addresses.replacements.map {
+                try SourceReplacement(pattern: $0.pattern, replacement: $0.replacement)
+            }
+            if !self.sources.allowed.isEmpty { settings.allowedSources = try SourcePatterns(self.sources.allowed) }
+            if !addresses.keys.isEmpty {
+                let keys = addresses.keys.map { SignatureKeys(key: $0.key, salt: $0.salt) }
+                settings.signer = try URLSigner(keys: keys, size: addresses.signatureSize)
+            }
+            return settings
+        } catch let error as AddressSettingsError {
+            throw SettingError(error.message)
+        }
+    }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeHTTP
+import TintypeImgproxy
+
+/// Answers with images, and with the reasons why there is none.
+extension ImageHandler {
+    /// The longest time that `Retry-After` names.
+    private static let retrySeconds = 1
+
+    /// Returns an encoded image, a part of it, or the answer that the client has it already.
+    func answer(
+        with response: EncodedResponse,
+        of route: ImageRoute,
+        to head: RequestHead,
+        fallbackStatus: Int? = nil
+    ) -> ServerAnswer {
+        let etag = response.etag
+        var note = AnswerNote(cache: response.source.rawValue, format: response.mediaType)
+        guard fallbackStatus == nil else {
+            note.message = "The fallback image was sent."
+            var fields = self.fields(response, etag, of: route, fallbackStatus)
+            fields.append("1", for: "X-Image-Fallback")
+            fields.append(response.data.count, for: "Content-Length")
+            return ServerAnswer(
+                ResponseHead(status: fallbackStatus ?? 200, fields: fields), body: .data(response.data), note: note
+            )
+        }
+        let prepared: ImageRoute.Prepared
+        if response.source == .memory, let known = route.prepared(etag: etag) {
+            prepared = known
+        } else {
+            prepared = self.prepare(response, etag, of: route)
+            // Fields that name a time, or another tier, are not those of the next answer.
+            if response.source == .memory, !self.isTimed(route) { route.prepare(prepared) }
+        }
+        if head.mayBeConditional {
+            let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
+                .flatMap { HTTPDate.parse($0, now: Date()) }
+            let now = Date()
+            if Preconditions.evaluate(head, entityTag: etag, lastModified: modified, now: now) == .notModified {
+                return ServerAnswer(prepared.notModified, note: note)
+            }
+            let count = response.data.count
+            let selection = RangeSelection(head, length: count, entityTag: etag, lastModified: modified, now: now)
+            if selection != .whole {
+                return self.answer(selection, response.data, self.fields(response, etag, of: route), note)
+            }
+        }
+        return ServerAnswer(prepared.head, body: .data(response.data), note: note)
+    }
+
+    /// Returns the bytes of a source as they are.
+    func answer(
+        with response: DataResponse,
+        _ format: ImageFormat,
+        of route: ImageRoute,
+        to head: RequestHead
+    ) -> ServerAnswer {
+        let note = AnswerNote(cache: response.source.rawValue, format: format.mediaType)
+        let etag = "\"\(BodyDigest.tag(of: response.data))\""
+        var fields = self.commonFields(of: route, metadata: response.metadata)
+        fields.append(format.mediaType, for: "Content-Type")
+        fields.append(etag, for: "ETag")
+        fields.append("bytes", for: "Accept-Ranges")
+        fields.append(self.disposition(of: route, format), for: "Content-Disposition")
+        fields.append(response.source.rawValue, for: "X-Cache")
+        if Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) == .notModified {
+            return ServerAnswer(ResponseHead(status: 304, fields: fields), note: note)
+        }
+        let selection = RangeSelection(
+            head, length: response.data.count, entityTag: etag, lastModified: nil, now: Date()
+        )
+        return self.answer(selection, response.data, fields, note)
+    }
+
+    /// Returns the part of `data` that the client selects.
+    private func answer(
+        _ selection: RangeSelection,
+        _ data: Data,
+        _ fields: FieldLines,
+        _ note: AnswerNote
+    ) -> ServerAnswer {
+        var fields = fields
+        if let range = selection.contentRange(length: data.count) { fields.append(range, for: "Content-Range") }
+        switch selection {
+        case .whole:
+            fields.append(data.count, for: "Content-Length")
+            return ServerAnswer(ResponseHead(status: 200, fields: fields), body: .data(data), note: note)
+        case .part(let part):
+            fields.append(part.length, for: "Content-Length")
+            let start = data.startIndex + part.offset
+            let bytes = data[start..<(start + part.length)]
+            return ServerAnswer(ResponseHead(status: 206, fields: fields), body: .data(bytes), note: note)
+        case .unsatisfiable:
+            fields.append(0, for: "Content-Length")
+            return ServerAnswer(ResponseHead(status: 416, fields: fields), note: note)
+        }
+    }
+
+    // MARK: Fields
+
+    private func prepare(_ response: EncodedResponse, _ etag: String, of route: ImageRoute) -> ImageRoute.Prepared {
+        var fields = self.fields(response, etag, of: route)
+        let notModified = ResponseHead(status: 304, fields: fields)
+        fields.append(response.data.count, for: "Content-Length")
+        return ImageRoute.Prepared(
+            etag: etag, head: ResponseHead(status: 200, fields: fields), notModified: notModified
+        )
+    }
+
+    /// The fields of an answer with an encoded image, except its length.
+    private func fields(
+        _ response: EncodedResponse,
+        _ etag: String,
+        of route: ImageRoute,
+        _ fallbackStatus: Int? = nil
+    ) -> FieldLines {
+        var fields = self.commonFields(of: route, metadata: response.metadata, isFallback: fallbackStatus != nil)
+        fields.append(response.mediaType, for: "Content-Type")
+        fields.append(etag, for: "ETag")
+        if let modified = response.metadata.response?.values(for: "Last-Modified").first {
+            fields.append(modified, for: "Last-Modified")
+        }
+        fields.append("bytes", for: "Accept-Ranges")
+        if let format = ImageFormat.writable.first(where: { $0.mediaType == response.mediaType }) {
+            fields.append(self.disposition(of: route, format), for: "Content-Disposition")
+        }
+        fields.append(response.width, for: "X-Result-Width")
+        fields.append(response.height, for: "X-Result-Height")
+        fields.append(response.source.rawValue, for: "X-Cache")
+        return fields
+    }
+
+    private func commonFields(
+        of route: ImageRoute,
+        metadata: EntryMetadata,
+        isFallback: Bool = false
+    ) -> FieldLines {
+        var fields = FieldLines()
+        fields.append(self.cacheControl(of: route, metadata, isFallback), for: "Cache-Control")
+        let caching = self.configuration.caching
+        if caching.passesOriginLifetime, let birth = metadata.response?.freshness.birth {
+            fields.append(max(0, Int(Date().timeIntervalSince(birth))), for: "Age")
+        }
+        if route.varies { fields.append("Accept", for: "Vary") }
+        Self.addSecurity(to: &fields)
+        if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
+        if caching.setsCanonicalLink, route.address.scheme.isWeb {
+            fields.append("<\(route.request.url.absoluteString)>; rel=\"canonical\"", for: "Link")
+        }
+        return fields
+    }
+
+    /// The fields that keep browsers from taking an image for a document.
+    static func addSecurity(to fields: inout FieldLines) {
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+        fields.append(policy, for: "Content-Security-Policy")
+        fields.append("nosniff", for: "X-Content-Type-Options")
+    }
+
+    /// Whether the fields of the route's answers change with time.
+    private func isTimed(_ route: ImageRoute) -> Bool {
+        route.address.options.expires != nil || self.configuration.caching.passesOriginLifetime
+    }
+
+    private func cacheControl(of route: ImageRoute, _ metadata: EntryMetadata, _ isFallback: Bool) -> String {
+        var seconds = Int(self.configuration.caching.lifetime / .seconds(1))
+        if self.configuration.caching.passesOriginLifetime, let freshness = metadata.response?.freshness {
+            seconds = Int(max(0, min(freshness.lifetime, 1e9)))
+        }
+        if isFallback, let lifetime = self.configuration.images.fallbackLifetime {
+            seconds = min(seconds, Int(lifetime / .seconds(1)))
+        }
+        if let expires = route.address.options.expires {
+            seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
+        }
+        return seconds > 0 ? "max-age=\(seconds), public" : "no-cache"
+    }
+
+    /// The value of `Content-Disposition`.
+    private func disposition(of route: ImageRoute, _ format: ImageFormat) -> String {
+        let options = route.address.options
+        let stem = options.fileName ?? Self.stem(of: route.request.url)
+        let name = String(stem.map { $0 == "\"" || $0 == "\\" || !$0.isASCII ? "_" : $0 })
+        let suffix = format == .jpeg ? "jpg" : format.name
+        var value = "\(options.isAttachment ? "attachment" : "inline"); filename=\"\(name).\(suffix)\""
+        if name != stem {
+            // RFC 8187
+            let encoded = PercentEncoding.encodeAll((stem + "." + suffix).utf8)
+            value += "; filename*=UTF-8''\(encoded)"
+        }
+        return value
+    }
+
+    private static func stem(of url: URL) -> String {
+        let name = url.lastPathComponent
+        guard !name.isEmpty, name != "/" else { return "image" }
+        let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name
+        return stem.isEmpty || stem.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) ? "image" : stem
+    }
+
+    // MARK: Errors
+
+    /// Returns the answer to a URL that the server refuses.
+    func answer(_ refusal: RoutePlanner.Refusal) -> ServerAnswer {
+        let text = self.configuration.explainsErrors ? refusal.message : refusal.publicText
+        return self.errorAnswer(refusal.status, text, code: "\(refusal.status)", message: refusal.message)
+    }
+
+    /// Returns the answer to a request for which there is no place.
+    func answer(_ refusal: Admission.Refusal) -> ServerAnswer {
+        self.metrics.recordRefusal(refusal == .client ? "client" : "overload")
+        return self.errorAnswer(
+            refusal.status,
+            refusal == .client ? "Too many requests" : "The server is busy",
+            code: refusal == .client ? "client" : "overload",
+            message: "No place is free for the request."
+        )
+    }
+
+    /// Returns the answer to a failed load.
+    func answer(_ error: LoadError) -> ServerAnswer {
+        let status = self.status(of: error)
+        let text = self.configuration.explainsErrors ? error.message : Self.publicText(status)
+        return self.errorAnswer(status, text, code: "\(error.code)", message: error.message)
+    }
+
+    /// The status for a failed load, as imgproxy has it, except that an origin without an answer is 502.
+    func status(of error: LoadError) -> Int {
+        if let status = error.status, 400..<500 ~= status { return status == 429 ? 503 : status }
+        switch error.code.category {
+        case .overLimit, .notAnImage: return 422
+        case .request: return error.code == .notInCache ? 504 : 422
+        case .refused: return error.code.httpStatus == 502 ? 502 : 404
+        case .origin where error.code == .bodyCutShort: return 422
+        case .origin, .busy, .internalFailure: return error.code.httpStatus
+        }
+    }
+
+    private static func publicText(_ status: Int) -> String {
+        switch status {
+        case 422: "Invalid source image"
+        case 500: "Internal error"
+        case 503: "The server is busy"
+        default: "Source is unreachable"
+        }
+    }
+
+    private func errorAnswer(_ status: Int, _ text: String, code: String, message: String) -> ServerAnswer {
+        let isAboutSource = status == 404 || status == 410 || status == 422
+        let seconds = Int(self.configuration.caching.errorLifetime / .seconds(1))
+        var fields: HeaderFields = [
+            "Cache-Control": isAboutSource && seconds > 0 ? "max-age=\(seconds), public" : "no-store",
+            "X-Content-Type-Options": "nosniff",
+        ]
+        if status == 429 || status == 503 { fields.append("\(Self.retrySeconds)", for: "Retry-After") }
+        if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
+        return .text(status, text + "\n", fields: fields, note: AnswerNote(errorCode: code, message: message))
+    }
+}
+
+extension RequestHead {
+    /// Whether the request has a condition or selects a part.
+    fileprivate var mayBeConditional: Bool {
+        self["If-None-Match"] != nil || self["If-Modified-Since"] != nil || self["Range"] != nil
+    }
+}
+
+extension ImageFormat {
+    /// The formats that the server writes.
+    static let writable: [ImageFormat] = [.jpeg, .png, .gif, .webp]
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Synchronization
+import Tintype
+import TintypeHTTP
+import TintypeImgproxy
+
+/// Answers about the server itself: health, metrics, the page, uploads, purges and information about images.
+extension ImageHandler {
+    /// The paths that never name an image and whose answers take waiting.
+    static let ownPaths: Set<String> = ["/health", "/ready", "/metrics"]
+
+    static func path(of target: String) -> String {
+        String(target.prefix { $0 != "?" })
+    }
+
+    static func isInformation(_ target: String) -> Bool { target.hasPrefix("/info/") }
+
+    /// Returns an answer that takes no waiting, for the addresses that are no images.
+    func ownAnswer(to head: RequestHead) -> ServerAnswer? {
+        let target = head.target
+        // Images have at least two parts.
+        guard target.utf8.count < 2 || !target.utf8.dropFirst().prefix(64).contains(UInt8(ascii: "/")) || target.hasPrefix("/.")
+            || target.utf8.dropFirst().first == UInt8(ascii: "?")
+        else { return nil }
+        let path = Self.path(of: target)
+        switch path {
+        case "/": return self.pageAnswer(to: head)
+        case "/favicon.ico": return self.refusal(404, "There is no icon.")
+        case _ where path.hasPrefix("/.well-known"): return self.refusal(404, "There is nothing here.")
+        default: return nil
+        }
+    }
+
+    /// Whether a request brings the secret that the server asks for.
+    func isPermitted(_ head: RequestHead) -> Bool {
+        self.configuration.secret.map { Self.bears($0, head) } ?? true
+    }
+
+    var forbidden: ServerAnswer {
+        .text(
+            403,
+            "Forbidden\n",
+            fields: ["Cache-Control": "no-store"],
+            note: AnswerNote(errorCode: "403", message: "The request does not bring the secret.")
+        )
+    }
+
+    /// Compares in a time that depends on the lengths alone.
+    private static func bears(_ secret: String, _ head: RequestHead) -> Bool {
+        let given = Array((head.onlyValue(for: "Authorization") ?? "").utf8)
+        let expected = Array("Bearer \(secret)".utf8)
+        guard given.count == expected.count else { return false }
+        return zip(given, expected).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    /// Returns the answer to a browser that asks what it may do from another site.
+    func optionsAnswer() -> ServerAnswer {
+        var head = ResponseHead(status: 204)
+        head.fields.append("GET, HEAD, OPTIONS", for: "Allow")
+        if let origin = self.configuration.allowedOrigin {
+            head.fields.append(origin, for: "Access-Control-Allow-Origin")
+            head.fields.append("GET, HEAD, OPTIONS", for: "Access-Control-Allow-Methods")
+            head.fields.append("86400", for: "Access-Control-Max-Age")
+        }
+        return ServerAnswer(head)
+    }
+
+    // MARK: Health
+
+    /// Returns whether the process works: false if decode lanes have been stuck for a minute.
+    func health() async -> ServerAnswer {
+        let statistics = await self.loader.statistics()
+        let figures = self.admission.figures(at: .now)
+        let finished = statistics.encoded.finished.values.reduce(0, +) + statistics.encoded.failed.values.reduce(0, +)
+            + statistics.encoded.cancelled
+        let isAlive = self.liveness.isAlive(finished: finished, waiting: figures.count, at: .now)
+        return .text(
+            isAlive ? 200 : 503,
+            isAlive ? "tintype is running\n" : "No image was finished for a minute, although requests wait.\n",
+            fields: ["Cache-Control": "no-cache"]
+        )
+    }
+
+    /// Returns whether a balancer may send more requests.
+    func readiness() async -> ServerAnswer {
+        let figures = self.admission.figures(at: .now)
+        let isLate = figures.oldest > self.configuration.load.answerTime
+        let isReady = !self.isEnding.load(ordering: .relaxed) && figures.count < figures.limit && !isLate
+        let age = Int(figures.oldest / .milliseconds(1))
+        return .text(
+            isReady ? 200 : 503,
+            "\(isReady ? "ready" : "not ready"): \(figures.count) of \(figures.limit) requests, oldest \(age) ms\n",
+            fields: ["Cache-Control": "no-cache"]
+        )
+    }
+
+    func metricsAnswer() async -> ServerAnswer {
+        let figures = self.admission.figures(at: .now)
+        let counters = await self.connections.withLock { $0 }?.counters ?? ConnectionActor.Counters()
+        let text = self.metrics.text(
+            connections: counters,
+            admission: (figures.count, figures.limit, figures.oldest),
+            loader: await self.loader.statistics()
+        )
+        let data = Data(text.utf8)
+        var head = ResponseHead(status: 200)
+        head.fields.append("text/plain; version=0.0.4; charset=utf-8", for: "Content-Type")
+        head.fields.append(data.count, for: "Content-Length")
+        head.fields.append("no-store", for: "Cache-Control")
+        return ServerAnswer(head, body: .data(data))
+    }
+
+    // MARK: Information
+
+    /// Returns the size and the format of a source as JSON.
+    func informationAnswer(to request: ServerRequest) async -> ServerAnswer {
+        let target = String(request.head.target.dropFirst("/info".utf8.count))
+        do {
+            let planner = self.planner
+            let now = Int(Date().timeIntervalSince1970)
+            let route: ImageRoute
+            do throws(RoutePlanner.Refusal) {
+                route = try planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
+            } catch {
+                return self.answer(error)
+            }
+            let place: Admission.Place
+            do throws(Admission.Refusal) {
+                place = try self.admission.enter(route.origin, request.client, at: .now)
+            } catch {
+                return self.answer(error)
+            }
+            defer { withExtendedLifetime(place) {} }
+            var source = route.request
+            source.transforms = []
+            let header = try await self.loader.header(for: source)
+            let size = try await self.loader.dataResponse(for: source).data.count
+            let information = ImageInformation(header, byteCount: size)
+            let data = try JSONEncoder().encode(information)
+            var head = ResponseHead(status: 200)
+            head.fields.append("application/json", for: "Content-Type")
+            head.fields.append(data.count, for: "Content-Length")
+            head.fields.append("max-age=60, public", for: "Cache-Control")
+            Self.addSecurity(to: &head.fields)
+            return ServerAnswer(head, body: .data(data))
+        } catch is CancellationError {
+            return self.refusal(503, "The request was cancelled.")
+        } catch let error as LoadError {
+            return self.answer(error)
+        } catch {
+            return self.refusal(500, "The image could not be read.")
+        }
+    }
+
+    // MARK: Page
+
+    /// Whether a POST goes to an address that takes one.
+    func isPost(_ head: RequestHead) -> Bool {
+        switch Self.path(of: head.target) {
+        case "/upload", "/sign": self.uploads != nil
+        case "/purge": self.configuration.purgeSecret != nil
+        default: false
+        }
+    }
+
+    private func pageAnswer(to head: RequestHead) -> ServerAnswer {
+        guard self.uploads != nil else {
+            return .text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
+        }
+        if head.target.contains("?"), let path = PageForm.path(of: head.target) {
+            var answer = ResponseHead(status: 303)
+            answer.fields.append(self.signed(path), for: "Location")
+            answer.fields.append(0, for: "Content-Length")
+            answer.fields.append("no-store", for: "Cache-Control")
+            return ServerAnswer(answer)
+        }
+        let page = PageContents.data
+        var answer = ResponseHead(status: 200)
+        answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
+        answer.fields.append(page.count, for: "Content-Length")
+        answer.fields.append("no-cache", for: "Cache-Control")
+        answer.fields.append(PageContents.securityPolicy, for: "Content-Security-Policy")
+        answer.fields.append("nosniff", for: "X-Content-Type-Options")
+        answer.fields.append("DENY", for: "X-Frame-Options")
+        return ServerAnswer(answer, body: .data(page))
+    }
+
+    /// Returns a path with its signature, or with a word in its place if the server has no keys.
+    private func signed(_ path: String) -> String {
+        self.signer?.sign(path) ?? "/unsafe\(path)"
+    }
+
+    func postAnswer(to request: ServerRequest, _ path: String) async -> ServerAnswer {
+        // A page of another site must not use the server of the person who looks at it.
+        let site = request.head["Sec-Fetch-Site"]
+        guard site == nil || site == "same-origin" || site == "none" else {
+            return self.refusal(403, "Only the server's own page may do this.")
+        }
+        switch path {
+        case "/sign":
+            let text = String(decoding: request.body, as: UTF8.self)
+            guard text.hasPrefix("/"), FieldText.isPlain(text) else {
+                return self.refusal(400, "The body must be the path to sign, such as /w:100/plain/https://...")
+            }
+            return .text(200, self.signed(text), fields: ["Cache-Control": "no-store"])
+        case "/upload":
+            guard let uploads else { return self.refusal(404, "The page is off.") }
+            let id = uploads.add(request.body)
+            let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
+            var head = ResponseHead(status: 200)
+            head.fields.append("application/json", for: "Content-Type")
+            head.fields.append(data.count, for: "Content-Length")
+            head.fields.append("no-store", for: "Cache-Control")
+            return ServerAnswer(head, body: .data(data))
+        default: return await self.purgeAnswer(to: request)
+        }
+    }
+
+    // MARK: Purges
+
+    /// Forgets a source, or all sources whose URLs begin with a text.
+    private func purgeAnswer(to request: ServerRequest) async -> ServerAnswer {
+        guard let secret = self.configuration.purgeSecret, Self.bears(secret, request.head) else {
+            return self.forbidden
+        }
+        let text = String(decoding: request.body, as: UTF8.self)
+        let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
+        guard !lines.isEmpty,
+            lines.allSatisfy({ $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && FieldText.isPlain(String($0[1])) })
+        else {
+            return self.refusal(400, "Each line of the body must be `source URL` or `prefix URL`.")
+        }
+        do {
+            for line in lines {
+                let name = String(line[1])
+                if line[0] == "source" {
+                    // The bytes go now, and the new key keeps what was made of them from being served.
+                    if let url = URL(string: name) {
+                        var source = ImageRequest(url: url)
+                        source.source.cacheKey = self.purges.cacheKey(of: name)
+                        _ = try await self.loader.remove(source)
+                    }
+                    try self.purges.purge(source: name)
+                } else {
+                    try self.purges.purge(prefix: name)
+                }
+            }
+            self.forgetRoutes()
+            return .text(200, "purged\n", fields: ["Cache-Control": "no-store"])
+        } catch {
+            return self.refusal(500, "The purge could not be stored.")
+        }
+    }
+}
+
+/// The answer of `/info`.
+private struct ImageInformation: Encodable {
+    let format: String
+    let width: Int
+    let height: Int
+    let orientation: Int
+    let frames: Int
+    let hasAlpha: Bool
+    let bitDepth: Int
+    let bytes: Int
+
+    init(_ header: ImageHeader, byteCount: Int) {
+        let size = header.uprightSize
+        self.format = header.format.name
+        self.width = size.width
+        self.height = size.height
+        self.orientation = header.orientation.rawValue
+        self.frames = header.animation.frameCount
+        self.hasAlpha = header.hasAlpha
+        self.bitDepth = header.bitDepth
+        self.bytes = byteCount
+    }
+}

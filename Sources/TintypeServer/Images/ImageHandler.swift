@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Synchronization
+import Tintype
+import TintypeConcurrency
+import TintypeHTTP
+import TintypeImgproxy
+
+/// Answers requests for images, and about the server itself.
+final class ImageHandler: RequestHandling {
+    let loader: LoaderActor
+    let configuration: ImageServer.Configuration
+    let admission: Admission
+    let metrics: ServerMetrics
+    let purges: PurgeList
+    let uploads: UploadStore?
+    private let log: AccessLog?
+    private let routes = RouteTable()
+    private let rules: Locked<Rules>
+    /// Whether the server is ending, and takes no more work from balancers.
+    let isEnding = Atomic(false)
+    private let now: @Sendable () -> Date
+    let liveness = Liveness()
+    /// The connections of the server, for their counters.
+    let connections = Locked<ConnectionActor?>(nil)
+
+    /// The rules that change without a restart.
+    struct Rules: Sendable {
+        let planner: RoutePlanner
+        let signer: URLSigner?
+    }
+
+    init(
+        configuration: ImageServer.Configuration,
+        loader: LoaderActor,
+        rules: Rules,
+        purges: PurgeList,
+        uploads: UploadStore?,
+        metrics: ServerMetrics,
+        log: AccessLog?,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.configuration = configuration
+        self.loader = loader
+        self.rules = Locked(rules)
+        self.purges = purges
+        self.uploads = uploads
+        self.metrics = metrics
+        self.log = log
+        self.now = now
+        let lanes = configuration.loader.laneCount
+        self.admission = Admission(
+            slotCount: lanes,
+            countLimit: configuration.load.queueCount ?? 18 * lanes,
+            waitLimit: configuration.load.queueTime
+        )
+    }
+
+    /// Replaces the keys and presets.
+    func setRules(_ rules: Rules) {
+        self.rules.withLock { $0 = rules }
+        self.routes.removeAll()
+    }
+
+    var planner: RoutePlanner { self.rules.withLock { $0.planner } }
+    var signer: URLSigner? { self.rules.withLock { $0.signer } }
+
+    /// Makes the routes anew, with new cache keys.
+    func forgetRoutes() {
+        self.routes.removeAll()
+    }
+
+    /// Tells balancers that the server takes no more work.
+    func beginEnding() {
+        self.isEnding.store(true, ordering: .relaxed)
+    }
+
+    // MARK: RequestHandling
+
+    func readyAnswer(to request: ServerRequest) -> ServerAnswer? {
+        let head = request.head
+        switch head.method {
+        case .get, .head: break
+        case .options: return self.optionsAnswer()
+        case .post: return self.isPost(head) ? nil : self.refusal(405, "This address takes no POST.")
+        case .other: return self.refusal(405, "This server answers GET and HEAD.")
+        }
+        let target = head.target
+        if let answer = self.ownAnswer(to: head) { return answer }
+        if Self.isInformation(target) || Self.ownPaths.contains(Self.path(of: target)) { return nil }
+        guard self.isPermitted(head) else { return self.forbidden }
+        do throws(RoutePlanner.Refusal) {
+            let route = try self.route(for: head)
+            if case .encode(let image, let encoding) = route.work,
+                let response = self.loader.cachedEncoded(image, as: encoding)
+            {
+                return self.answer(with: response, of: route, to: head)
+            }
+            // Refuse at once what would be refused later.
+            if let refusal = self.admission.refusal(route.origin, request.client) { return self.answer(refusal) }
+            return nil
+        } catch {
+            return self.answer(error)
+        }
+    }
+
+    func answer(to request: ServerRequest) async -> ServerAnswer {
+        let head = request.head
+        let path = Self.path(of: head.target)
+        if head.method == .post { return await self.postAnswer(to: request, path) }
+        if path == "/metrics" { return await self.metricsAnswer() }
+        if path == "/ready" { return await self.readiness() }
+        if path == "/health" { return await self.health() }
+        guard self.isPermitted(head) else { return self.forbidden }
+        if Self.isInformation(head.target) { return await self.informationAnswer(to: request) }
+        do throws(RoutePlanner.Refusal) {
+            return await self.imageAnswer(of: try self.route(for: head), to: request)
+        } catch {
+            return self.answer(error)
+        }
+    }
+
+    func bodyLimit(of request: RequestHead) -> Int {
+        guard request.method == .post, self.isPost(request) else { return 0 }
+        return Self.path(of: request.target) == "/upload" ? UploadStore.byteLimit : 16 << 10
+    }
+
+    func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
+        var fields: HeaderFields = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
+        if status == 405 { fields.append("GET, HEAD, OPTIONS", for: "Allow") }
+        if status == 503 { fields.append("1", for: "Retry-After") }
+        return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
+    }
+
+    func didEnd(_ exchange: ExchangeRecord) {
+        self.metrics.record(exchange)
+        self.log?.append(exchange)
+    }
+
+    func didEndTurn() {
+        self.log?.flush()
+    }
+
+    // MARK: Images
+
+    /// The trace of the request for which a load began; requests to origins carry it on.
+    @TaskLocal static var trace: TraceContext?
+
+    /// Returns the route of a request.
+    private func route(for head: RequestHead) throws(RoutePlanner.Refusal) -> ImageRoute {
+        let planner = self.planner
+        let acceptsWebP = planner.readsAccept && AcceptedTypes(head.values(for: "Accept")).names("image/webp")
+        let key = RouteTable.Key(target: head.target, acceptsWebP: acceptsWebP)
+        let now = Int(self.now().timeIntervalSince1970)
+        if let route = self.routes[key], route.address.options.expires.map({ $0 >= now }) ?? true { return route }
+        let route = try planner.route(for: head.target, acceptsWebP: acceptsWebP, now: now, purges: self.purges)
+        self.routes.insert(route, for: key)
+        return route
+    }
+
+    /// Loads the image of a route.
+    private func imageAnswer(of route: ImageRoute, to request: ServerRequest) async -> ServerAnswer {
+        let place: Admission.Place
+        do throws(Admission.Refusal) {
+            place = try self.admission.enter(route.origin, request.client, at: .now)
+        } catch {
+            return self.answer(error)
+        }
+        defer { withExtendedLifetime(place) {} }
+        let trace = request.head.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
+        do {
+            return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
+        } catch is CancellationError {
+            return self.refusal(503, "The request was cancelled.")
+        } catch let error as LoadError {
+            if let answer = await self.fallbackAnswer(for: route, after: error, request.head) { return answer }
+            return self.answer(error)
+        } catch {
+            return self.refusal(500, "The image could not be made.")
+        }
+    }
+
+    private func load(_ route: ImageRoute, _ place: Admission.Place, _ head: RequestHead) async throws -> ServerAnswer {
+        switch route.work {
+        case .raw(let request):
+            // Anything but an image could be a script that runs with the rights of the server's pages.
+            let format = try await self.loader.header(for: request).format
+            let response = try await self.loader.dataResponse(for: request)
+            return self.answer(with: response, format, of: route, to: head)
+        case .skip(let formats, let request, let encoding):
+            var source = request
+            source.transforms = []
+            // Reading the header also checks the limits.
+            let format = try await self.loader.header(for: source).format
+            if formats.contains(format) {
+                let response = try await self.loader.dataResponse(for: source)
+                return self.answer(with: response, format, of: route, to: head)
+            }
+            return try await self.encoded(request, encoding, route, place, head)
+        case .encode(let request, let encoding):
+            return try await self.encoded(request, encoding, route, place, head)
+        }
+    }
+
+    private func encoded(
+        _ request: ImageRequest,
+        _ encoding: OutputEncoding,
+        _ route: ImageRoute,
+        _ place: Admission.Place,
+        _ head: RequestHead
+    ) async throws -> ServerAnswer {
+        let response = try await self.loader.encoded(request, as: encoding)
+        if response.source != .memory {
+            self.metrics.record(response.metrics)
+            if response.metrics.encode > .zero { place.didMakeImage(at: .now) }
+        }
+        return self.answer(with: response, of: route, to: head)
+    }
+
+    /// Returns the fallback image in place of an error, if there is one.
+    private func fallbackAnswer(
+        for route: ImageRoute,
+        after error: LoadError,
+        _ head: RequestHead
+    ) async -> ServerAnswer? {
+        guard let url = self.configuration.images.fallback, error.code.category != .busy,
+            case .encode(var request, let encoding) = route.work
+        else { return nil }
+        request.url = url
+        request.cacheKey = nil
+        guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
+        let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
+        return self.answer(with: response, of: route, to: head, fallbackStatus: status)
+    }
+}

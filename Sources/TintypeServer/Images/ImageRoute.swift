@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeConcurrency
+import TintypeHTTP
+import TintypeImgproxy
+
+/// What the server does for a URL: made once, and used by all requests for it.
+final class ImageRoute: Sendable {
+    /// The way to the bytes of an answer.
+    enum Work: Sendable {
+        /// Makes an image of the source, and encodes it.
+        case encode(ImageRequest, OutputEncoding)
+        /// Sends the source as it is if its format is one of these; otherwise makes an image.
+        case skip(Set<ImageFormat>, ImageRequest, OutputEncoding)
+        /// Sends the source as it is.
+        case raw(ImageRequest)
+    }
+
+    let address: ImageAddress
+    let work: Work
+    /// Whether another `Accept` field may have another answer.
+    let varies: Bool
+    /// The host and port of the source, or its scheme: the unit of fairness among origins.
+    let origin: String
+    /// The fields of the last answer from memory.
+    private let prepared = Locked<Prepared?>(nil)
+
+    /// The fields of an answer, as long as the bytes stay the same.
+    struct Prepared: Sendable {
+        let etag: String
+        let head: ResponseHead
+        let notModified: ResponseHead
+    }
+
+    init(address: ImageAddress, work: Work, varies: Bool, origin: String) {
+        self.address = address
+        self.work = work
+        self.varies = varies
+        self.origin = origin
+    }
+
+    /// The request whose bytes or image the route needs.
+    var request: ImageRequest {
+        switch self.work {
+        case .encode(let request, _), .skip(_, let request, _), .raw(let request): request
+        }
+    }
+
+    /// Returns the prepared fields of an answer with this tag.
+    func prepared(etag: String) -> Prepared? {
+        self.prepared.withLock { $0?.etag == etag ? $0 : nil }
+    }
+
+    func prepare(_ prepared: Prepared) {
+        self.prepared.withLock { $0 = prepared }
+    }
+}
+
+/// The routes of the URLs that were requested last.
+///
+/// Checking a signature and parsing options takes as long as the rest of an answer from memory.
+final class RouteTable: Sendable {
+    /// The target of a request, and the answer of its `Accept` field to the only question that the server asks it.
+    struct Key: Hashable, Sendable {
+        let target: String
+        let acceptsWebP: Bool
+    }
+
+    private struct State {
+        /// Two generations: when the young one is full, it becomes the old one, and the old one goes.
+        var young: [Key: ImageRoute] = [:]
+        var old: [Key: ImageRoute] = [:]
+    }
+
+    private let state = Locked(State())
+    private let countLimit: Int
+
+    /// Creates a table for at most twice as many routes.
+    init(countLimit: Int = 10_000) {
+        self.countLimit = countLimit
+    }
+
+    subscript(key: Key) -> ImageRoute? {
+        self.state.withLock { state in
+            if let route = state.young[key] { return route }
+            guard let route = state.old[key] else { return nil }
+            self.insert(route, for: key, &state)
+            return route
+        }
+    }
+
+    func insert(_ route: ImageRoute, for key: Key) {
+        self.state.withLock { self.insert(route, for: key, &$0) }
+    }
+
+    func removeAll() {
+        self.state.withLock { $0 = State() }
+    }
+
+    private func insert(_ route: ImageRoute, for key: Key, _ state: inout State) {
+        if state.young.count >= self.countLimit {
+            state.old = state.young
+            state.young = [:]
+        }
+        state.young[key] = route
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeConcurrency
+
+/// The sources that were purged, by the beginnings of their URLs.
+///
+/// A purged source gets a new cache key, so that no entry made before is served again. The old entries lose their place
+/// in the cache to newer ones.
+final class PurgeList: Sendable {
+    private struct State {
+        /// The number of purges by the beginning of the URL; a whole URL ends with a line break.
+        var counts: [String: Int] = [:]
+        var lengths: Set<Int> = []
+    }
+
+    /// The most purges to remember; with more, everything counts as purged once.
+    private static let countLimit = 10_000
+
+    private let state: Locked<State>
+    private let file: URL?
+
+    /// Reads the purges of earlier processes from a file in the cache's folder.
+    init(file: URL?) {
+        self.file = file
+        var state = State()
+        let text = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) } ?? ""
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, let count = Int(parts[0]) else { continue }
+            let name = String(parts[2]) + (parts[1] == "whole" ? "\n" : "")
+            state.counts[name] = count
+            state.lengths.insert(name.utf8.count)
+        }
+        self.state = Locked(state)
+    }
+
+    /// Returns the cache key of a source, or `nil` if it was never purged.
+    func cacheKey(of source: String) -> String? {
+        let count = self.state.withLock { state -> Int in
+            guard !state.counts.isEmpty else { return 0 }
+            let bytes = Array((source + "\n").utf8)
+            return state.lengths.reduce(0) { sum, length in
+                guard length <= bytes.count else { return sum }
+                return sum + (state.counts[String(decoding: bytes[..<length], as: UTF8.self)] ?? 0)
+            }
+        }
+        return count == 0 ? nil : "\(count) \(source)"
+    }
+
+    /// Purges one source.
+    func purge(source: String) throws {
+        try self.add(source + "\n")
+    }
+
+    /// Purges all sources whose URLs begin with `prefix`.
+    func purge(prefix: String) throws {
+        try self.add(prefix)
+    }
+
+    private func add(_ name: String) throws {
+        let text = self.state.withLock { state -> String in
+            if state.counts.count >= Self.countLimit {
+                state = State(counts: ["": state.counts.values.reduce(0, +)], lengths: [0])
+            }
+            state.counts[name, default: 0] += 1
+            state.lengths.insert(name.utf8.count)
+            return state.counts.map { name, count in
+                name.hasSuffix("\n") ? "\(count) whole \(name.dropLast())" : "\(count) prefix \(name)"
+            }.joined(separator: "\n")
+        }
+        if let file { try Data(text.utf8).write(to: file, options: .atomic) }
+    }
+}

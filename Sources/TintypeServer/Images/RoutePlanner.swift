@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeImgproxy
+
+/// Makes routes of URLs by the rules of a configuration.
+struct RoutePlanner: Sendable {
+    /// A URL that the server does not answer with an image.
+    struct Refusal: Error, Sendable {
+        let status: Int
+        /// The text for the client.
+        let publicText: String
+        /// The text for the log, and for the client while ``ImageServer/Configuration/explainsErrors``.
+        let message: String
+
+        init(_ error: AddressError) {
+            self.status = error.status
+            self.publicText = error.publicText
+            self.message = error.message
+        }
+
+        init(status: Int, publicText: String, message: String) {
+            self.status = status
+            self.publicText = publicText
+            self.message = message
+        }
+    }
+
+    private let parser: AddressParser
+    private let images: ImageServer.Configuration.Images
+    private let limits: DecodingLimits
+    private let watermark: Image?
+
+    init(
+        parser: AddressParser,
+        images: ImageServer.Configuration.Images,
+        limits: DecodingLimits,
+        watermark: Image?
+    ) {
+        self.parser = parser
+        self.images = images
+        self.limits = limits
+        self.watermark = watermark
+    }
+
+    /// Whether the `Accept` field of a request decides anything.
+    var readsAccept: Bool { self.images.prefersWebP || self.images.enforcesWebP }
+
+    /// Returns the route of a target.
+    ///
+    /// - Parameters:
+    ///   - target: The target of the request.
+    ///   - acceptsWebP: Whether the client names WebP as acceptable.
+    ///   - now: The seconds since 1970.
+    ///   - purges: The purges so far, which give purged sources new cache keys.
+    func route(
+        for target: String,
+        acceptsWebP: Bool,
+        now: Int,
+        purges: PurgeList
+    ) throws(Refusal) -> ImageRoute {
+        let address: ImageAddress
+        do {
+            address = try self.parser.parse(target, now: now)
+        } catch {
+            throw Refusal(error)
+        }
+        return try self.route(for: address, acceptsWebP: acceptsWebP, purges: purges)
+    }
+
+    /// Returns the route of an address.
+    func route(for address: ImageAddress, acceptsWebP: Bool, purges: PurgeList) throws(Refusal) -> ImageRoute {
+        let options = address.options
+        guard let url = SourceFetcher.url(of: address) else {
+            throw Refusal(status: 404, publicText: "Invalid source URL", message: "The source is not a URL: \(address.source)")
+        }
+        var request = ImageRequest(url: url)
+        request.source.cacheKey = purges.cacheKey(of: address.source)
+        request.caching.originals = .disk
+        request.caching.variants = .none
+        self.setLimits(options.limits, of: &request)
+        let origin = Self.origin(of: url)
+        guard !options.isRaw else {
+            return ImageRoute(address: address, work: .raw(request), varies: false, origin: origin)
+        }
+        try self.checkOptions(options)
+        request.transforms = self.transforms(options)
+        let (encoding, varies) = try self.encoding(options, acceptsWebP: acceptsWebP)
+        let skipped = self.skippedFormats(options)
+        let work: ImageRoute.Work =
+            skipped.isEmpty ? .encode(request, encoding) : .skip(skipped, request, encoding)
+        return ImageRoute(address: address, work: work, varies: varies, origin: origin)
+    }
+
+    // MARK: Parts
+
+    private func setLimits(_ limits: SecurityLimits, of request: inout ImageRequest) {
+        let defaults = SecurityLimits()
+        if limits.sourceByteCount != defaults.sourceByteCount {
+            request.transport.bodyLimit = limits.sourceByteCount > 0 ? limits.sourceByteCount : .max
+        }
+        guard limits.sourcePixelCount != defaults.sourcePixelCount || limits.framePixelCount != 0 else { return }
+        var decoding = self.limits
+        let frame = limits.framePixelCount > 0 ? limits.framePixelCount : limits.sourcePixelCount
+        decoding.maximumPixels = frame > 0 ? frame : .max
+        decoding.maximumAnimationPixels = limits.sourcePixelCount > 0 ? limits.sourcePixelCount : .max
+        request.transport.decodingLimits = decoding
+    }
+
+    /// Refuses what the server cannot do, before the source is loaded.
+    private func checkOptions(_ options: ProcessingOptions) throws(Refusal) {
+        guard options.autoRotates else {
+            throw Refusal(
+                status: 422,
+                publicText: "Invalid URL",
+                message: "auto_rotate:0 is not supported: images are always upright."
+            )
+        }
+    }
+
+    private func transforms(_ options: ProcessingOptions) -> TransformPipeline {
+        var transforms: [ImageTransform] = []
+        if let trim = options.trim {
+            transforms.append(
+                .trim(
+                    Trim(
+                        color: trim.color.map(Color.init),
+                        tolerance: UInt8(min(255, max(0, trim.threshold.rounded()))),
+                        isEvenHorizontally: trim.isEqualHorizontally,
+                        isEvenVertically: trim.isEqualVertically
+                    )
+                )
+            )
+        }
+        transforms.append(
+            .custom(
+                ImgproxyRendering(
+                    options: options,
+                    watermark: options.watermark == nil ? nil : self.watermark,
+                    watermarkOpacity: self.images.watermarkOpacity,
+                    light: self.images.usesLinearLight ? .linear : .sRGB
+                )
+            )
+        )
+        return TransformPipeline(transforms)
+    }
+
+    /// Returns the encoding, and whether the `Accept` field had a part in it.
+    private func encoding(
+        _ options: ProcessingOptions,
+        acceptsWebP: Bool
+    ) throws(Refusal) -> (OutputEncoding, varies: Bool) {
+        let frames = max(1, self.images.maximumFrames > 1 ? options.limits.frameCount : 1)
+        let varies = self.images.enforcesWebP || self.images.prefersWebP && options.format == nil
+        if varies, acceptsWebP { return (self.encoding(.webp, options, frames), true) }
+        guard let name = options.format else {
+            let encodings = self.images.preferredFormats.map { self.encoding($0, options, frames) }
+            return (.automatic(among: encodings, frameLimit: frames), varies)
+        }
+        guard let format = ImageFormat(name) else {
+            throw Refusal(
+                status: 422,
+                publicText: "Invalid URL",
+                message: "The format \(name.rawValue) cannot be written; jpg, png, gif and webp can."
+            )
+        }
+        return (self.encoding(format, options, frames), varies)
+    }
+
+    private func encoding(_ format: ImageFormat, _ options: ProcessingOptions, _ frames: Int) -> OutputEncoding {
+        let ofFormat = FormatName(format).flatMap { options.formatQuality[$0] }
+        let quality = options.quality > 0 ? options.quality : ofFormat ?? self.images.qualities[format]
+        var encode = EncodeOptions(quality: quality ?? self.images.quality)
+        encode.background = options.background.map(Color.init) ?? .white
+        encode.isProgressive = self.images.isProgressive
+        encode.pngLevel = self.images.pngLevel
+        if options.maximumByteCount > 0, format == .jpeg || format == .webp {
+            encode.maximumByteCount = options.maximumByteCount
+            encode.exceedsMaximumByteCount = true
+        }
+        return OutputEncoding(format, options: encode, frameLimit: frames)
+    }
+
+    /// The formats of sources that are sent as they are, if the URL names no other format.
+    private func skippedFormats(_ options: ProcessingOptions) -> Set<ImageFormat> {
+        let all = self.images.skippedFormats.union(options.skippedFormats.compactMap { ImageFormat($0) })
+        guard let name = options.format else { return all }
+        return ImageFormat(name).map { all.intersection([$0]) } ?? []
+    }
+
+    private static func origin(of url: URL) -> String {
+        "\(url.scheme ?? "")://\(url.host() ?? ""):\(url.port ?? 0)"
+    }
+}
+
+extension Color {
+    fileprivate init(_ color: ColorOption) {
+        self.init(red: color.red, green: color.green, blue: color.blue)
+    }
+}
+
+extension ImageFormat {
+    /// The format with this name in URLs, if the server can write it.
+    init?(_ name: FormatName) {
+        switch name {
+        case .jpeg: self = .jpeg
+        case .png: self = .png
+        case .gif: self = .gif
+        case .webp: self = .webp
+        default: return nil
+        }
+    }
+}
+
+extension FormatName {
+    /// The name of a format in URLs.
+    init?(_ format: ImageFormat) {
+        switch format {
+        case .jpeg: self = .jpeg
+        case .png: self = .png
+        case .gif: self = .gif
+        case .webp: self = .webp
+        default: return nil
+        }
+    }
+}
