@@ -183,8 +183,8 @@ extension ImageServer.Configuration {
         settings.defaults.limits.frameCount = self.images.maximumFrames
         settings.defaults.limits.resultSide = self.images.maximumResultSide
         do {
-            settings.replacements = try addresses.replacements.map {
-                try SourceReplacement(pattern: $0.pattern, replacement: $0.replacement)
+            settings.replacements = addresses.replacements.map {
+                SourceReplacement($0.pattern, with: $0.replacement)
             }
             if !self.sources.allowed.isEmpty { settings.allowedSources = try SourcePatterns(self.sources.allowed) }
             if !addresses.keys.isEmpty {

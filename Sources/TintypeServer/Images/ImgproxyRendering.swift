@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tintype
+import TintypeImage
 import TintypeImgproxy
 import TintypeTransforms
 
@@ -31,47 +32,64 @@ struct ImgproxyRendering: SizedTransformer {
         self.key = "imgproxy(\(Self.revision),\(options.renderingText),\(light.rawValue)\(overlay ?? ""))"
     }
 
-    func transforms(for size: PixelSize) throws -> TransformPipeline {
+    func transforms(for size: TintypeImage.PixelSize) throws -> TransformPipeline {
         let options = self.options
         var steps: [ImageTransform] = []
         if options.rotation != 0 { steps.append(.rotate(degrees: Double(options.rotation))) }
         if options.flipsHorizontally { steps.append(.flip(.horizontal)) }
         if options.flipsVertically { steps.append(.flip(.vertical)) }
-        // The sizes are those of the image as it is seen in the end.
+        // The boxes lie in the image as it is seen in the end.
         let geometry = ResultGeometry(options, sourceWidth: size.width, sourceHeight: size.height)
-        if let part = geometry.sourceCrop { steps.append(.crop(Crop(part))) }
-        let scaled = geometry.scaledSize
-        steps.append(
-            .resize(Resize(width: scaled.width, height: scaled.height, mode: .stretch, upscales: true, light: self.light))
-        )
-        if let part = geometry.resultCrop { steps.append(.crop(Crop(part))) }
+        if geometry.crop.size != geometry.source { steps.append(.crop(Crop(geometry.crop))) }
+        let scaled = geometry.scaled
+        if scaled != geometry.crop.size {
+            let resize = Resize(width: scaled.width, height: scaled.height, mode: .stretch, upscales: true, light: self.light)
+            steps.append(.resize(resize))
+        }
+        if geometry.resultCrop.size != scaled { steps.append(.crop(Crop(geometry.resultCrop))) }
         if options.blur > 0 { steps.append(.blur(.gaussian(sigma: options.blur))) }
         if options.sharpen > 0 { steps.append(.sharpen(Sharpen(sigma: options.sharpen))) }
         if options.pixelate > 1 { steps.append(.pixelate(size: options.pixelate)) }
-        let background = options.background.map { Color(red: $0.red, green: $0.green, blue: $0.blue) }
-        for canvas in geometry.canvases {
-            steps.append(.pad(.sides(left: canvas.left, top: canvas.top, right: canvas.right, bottom: canvas.bottom)))
+        if geometry.size != geometry.resultCrop.size { steps.append(.pad(Pad(around: geometry))) }
+        if let color = options.background {
+            steps.append(.flatten(Color(red: color.red, green: color.green, blue: color.blue)))
         }
-        if let background { steps.append(.flatten(background)) }
-        if let overlay = self.overlay(pixelRatio: geometry.pixelRatio) { steps.append(.overlay(overlay)) }
+        if let overlay = self.overlay(on: geometry) { steps.append(.overlay(overlay)) }
         return TransformPipeline(steps)
     }
 
-    /// The watermark, with its offsets for the result.
-    private func overlay(pixelRatio: Double) -> Overlay? {
+    /// The watermark at its place on the result.
+    private func overlay(on result: ResultGeometry) -> Overlay? {
         guard let watermark, let option = self.options.watermark else { return nil }
+        let place = WatermarkGeometry(option, on: result, width: watermark.width, height: watermark.height)
         var overlay = Overlay(watermark, name: "watermark", opacity: option.opacity * self.watermarkOpacity)
-        let position = option.position
-        // Both offsets have one unit: a share below 1, pixels otherwise.
-        let isShare = abs(position.x) < 1 && abs(position.y) < 1 && (position.x != 0 || position.y != 0)
-        let factor = isShare ? 1 : pixelRatio
-        overlay.unit = isShare ? .shares : .pixels
         overlay.placement =
-            position.kind == .tile
-            ? .tiled(gapX: position.x * factor, gapY: position.y * factor)
-            : .single(Gravity(position.kind), offsetX: position.x * factor, offsetY: position.y * factor)
-        overlay.scale = option.scale > 0 ? min(1, option.scale) : nil
+            place.isRepeated
+            ? .tiled(.center, gapX: Double(place.horizontalGap), gapY: Double(place.verticalGap))
+            : .single(.northWest, offsetX: Double(place.box.x), offsetY: Double(place.box.y))
+        overlay.scale = option.scale > 0 ? min(1, max(0.0001, option.scale)) : nil
         return overlay
+    }
+}
+
+extension Crop {
+    fileprivate init(_ box: PixelBox) {
+        self.init(.rectangle(x: box.x, y: box.y, width: box.width, height: box.height))
+    }
+}
+
+extension Pad {
+    /// The canvas and the padding around the image.
+    fileprivate init(around result: ResultGeometry) {
+        let (image, canvas, padding) = (result.position, result.canvas, result.padding)
+        self.init(
+            .sides(
+                left: image.x + padding.left,
+                top: image.y + padding.top,
+                right: canvas.width - image.x - image.width + padding.right,
+                bottom: canvas.height - image.y - image.height + padding.bottom
+            )
+        )
     }
 }
 
@@ -103,22 +121,5 @@ extension ProcessingOptions {
         options.watermark = self.watermark
         options.limits.resultSide = self.limits.resultSide
         return options.canonicalText
-    }
-}
-
-extension Gravity {
-    fileprivate init(_ kind: GravityOption.Kind) {
-        self =
-            switch kind {
-            case .north: .north
-            case .south: .south
-            case .east: .east
-            case .west: .west
-            case .northEast: .northEast
-            case .northWest: .northWest
-            case .southEast: .southEast
-            case .southWest: .southWest
-            case .center, .focusPoint, .smart, .tile: .center
-            }
     }
 }
