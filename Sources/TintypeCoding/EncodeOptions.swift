@@ -31,8 +31,12 @@ public struct EncodeOptions: Sendable, Hashable {
     /// The most bytes that the result may have; `nil`, the default, is no limit.
     ///
     /// To fit, the coder lowers the quality of lossy formats, gives GIF fewer colours, and compresses PNG with more
-    /// effort. If that does not suffice, encoding fails.
+    /// effort. If that does not suffice, encoding fails, unless ``requiresMaximumByteCount`` is `false`.
     public var maximumByteCount: Int?
+    /// Whether encoding fails if no result fits ``maximumByteCount``; `true` by default.
+    ///
+    /// If not, the result is then the one of the lowest quality, and of PNG and lossless WebP the smallest one.
+    public var requiresMaximumByteCount: Bool
     /// The metadata blocks to write; none by default.
     public var metadata: Metadata
     /// Whether colours of a palette format are mixed by dithering; `true` by default.
@@ -121,6 +125,7 @@ public struct EncodeOptions: Sendable, Hashable {
         pngLevel: Int = 6,
         pngFilter: PNGFilter = .automatic,
         maximumByteCount: Int? = nil,
+        requiresMaximumByteCount: Bool = true,
         metadata: Metadata = Metadata(),
         isDithered: Bool = true
     ) {
@@ -132,6 +137,7 @@ public struct EncodeOptions: Sendable, Hashable {
         self.pngLevel = pngLevel
         self.pngFilter = pngFilter
         self.maximumByteCount = maximumByteCount
+        self.requiresMaximumByteCount = requiresMaximumByteCount
         self.metadata = metadata
         self.isDithered = isDithered
     }

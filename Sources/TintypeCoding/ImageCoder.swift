@@ -51,6 +51,11 @@ public protocol ImageCoder: Sendable {
 
     // MARK: Requirements with defaults
 
+    /// The formats in which this coder writes animations; none by default.
+    ///
+    /// A loader that encodes an animation in another format encodes its first frame.
+    var animatedFormats: Set<ImageFormat> { get }
+
     /// Returns a decoder that takes bytes as they arrive, or `nil` if the coder does not support that for the format.
     ///
     /// Returns `nil` by default.
@@ -105,6 +110,8 @@ extension ImageCoder {
     public func open(_ data: Data) throws -> any EncodedImage {
         try self.open(data, limits: DecodingLimits())
     }
+
+    public var animatedFormats: Set<ImageFormat> { [] }
 
     public func makeIncrementalDecoder(
         for format: ImageFormat,

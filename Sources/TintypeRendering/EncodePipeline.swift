@@ -33,10 +33,7 @@ package struct EncodePipeline: Sendable {
         let image = try await self.upright(image, maximumSide: maximumSide, observer)
         let format = if let format { format } else { try await self.suitableFormat(for: image, observer) }
         let coder = try self.registry.coder(encoding: format)
-        // The pixels are upright, so the orientation in their EXIF block no longer holds.
-        var changed = options
-        changed.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
-        let encode = Encode(image: image, coder: coder, format: format, options: changed)
+        let encode = Encode(image: image, coder: coder, format: format, options: options.describingUpright)
         return try await self.lanes.run(taking: encode.byteCount, orAtLeast: encode.leastByteCount, observer) {
             hasRoom in
             let start = ContinuousClock.now
@@ -96,29 +93,60 @@ package struct EncodePipeline: Sendable {
         return try await self.lanes.run(observer) { .suitable(for: image) }
     }
 
+    /// Returns whether a pixel of `image` is not opaque, and reads the pixels on a lane for that.
+    ///
+    /// - Throws: `CancellationError`.
+    package func hasTransparency(_ image: Image) async throws -> Bool {
+        guard image.hasAlpha else { return false }
+        return try await self.lanes.run { image.hasTransparency }
+    }
+
     // MARK: Animations
 
-    /// Encodes all frames of `frames` in `format` when there is room for them and for the encode.
+    /// Returns whether the coder of `format` writes animations.
+    package func writesAnimations(as format: ImageFormat) -> Bool {
+        (try? self.registry.coder(encoding: format))?.animatedFormats.contains(format) ?? false
+    }
+
+    /// Encodes the frames of `frames` in `format` when there is room for them and for the encode.
     ///
+    /// - Parameters:
+    ///   - frames: The frames.
+    ///   - format: The format.
+    ///   - options: The options of the coder.
+    ///   - frameLimit: The most frames to encode, from the first one on; `nil` is no limit.
+    ///   - observer: Receives the times of the phases.
+    /// - Returns: The file.
     /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    package func encode(_ frames: FrameSource, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+    package func encode(
+        _ frames: FrameSource,
+        as format: ImageFormat,
+        options: EncodeOptions,
+        frameLimit: Int? = nil,
+        _ observer: (any RenderingObserver)? = nil
+    ) async throws -> Data {
         let coder = try self.registry.coder(encoding: format)
+        let (options, count) = (options.describingUpright, min(frames.frameCount, max(1, frameLimit ?? .max)))
         // The other frames are as large as the first one.
         let first = try await frames.frame(at: 0)
         let encoding = try coder.encodingByteCount(
-            of: AnimationContent(
-                frames: Array(repeating: .init(image: first, milliseconds: 0), count: frames.frameCount)
-            ),
+            of: AnimationContent(frames: Array(repeating: .init(image: first, milliseconds: 0), count: count)),
             as: format,
             options: options
         )
-        let byteCount = first.pixels.byteCount.saturatingMultiplied(by: frames.frameCount)
+        let byteCount = first.pixels.byteCount.saturatingMultiplied(by: count)
             .saturatingAdded(to: max(encoding, frames.byteCountOfFrame))
-        return try await self.lanes.withWeight(byteCount, nil) {
+        return try await self.lanes.withWeight(byteCount, observer) {
             try self.lanes.requireRoom(byteCount)
             // Work inside the gate must not wait for it. The gate has counted these frames already.
-            let animation = try await frames.contentWithoutGate()
-            return try await self.lanes.run { try coder.encode(animation, as: format, options: options) }
+            let start = ContinuousClock.now
+            let animation = try await frames.contentWithoutGate(count: count)
+            observer?.didEnd(.decode, since: start)
+            return try await self.lanes.run(observer) {
+                let start = ContinuousClock.now
+                defer { observer?.didEnd(.encode, since: start) }
+                return try coder.encode(animation, as: format, options: options)
+            }
         }
     }
 
@@ -142,5 +170,15 @@ package struct EncodePipeline: Sendable {
     /// The encode ends, and leaves the gate, when its codec checks the cancellation next. Some codecs take a second.
     package func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
         try await SharedTask().value(encode)
+    }
+}
+
+extension EncodeOptions {
+    /// The options for pixels that were turned upright: the orientation in their EXIF block no longer holds.
+    fileprivate var describingUpright: EncodeOptions {
+        guard let block = self.metadata.exif else { return self }
+        var options = self
+        options.metadata.exif = EXIF.upright(block)
+        return options
     }
 }

@@ -21,6 +21,7 @@ public final class ImageServer: Sendable {
     public let metricsAddress: String?
     /// The images of the server, which answers requests.
     public let service: ImageService
+    static let version = "0.1.0"
     private let connections: ConnectionActor
     private let metricsConnections: ConnectionActor?
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+import Glibc
 public import Tintype
 import TintypeHTTP
 import TintypeImgproxy
@@ -29,6 +30,7 @@ public final class ImageService: Sendable {
     let handler: ImageHandler
     private let log: AccessLog?
     private let watermark: Image?
+    private let sources: SourceFetchers
 
     /// Creates a service; ``ImageServer`` creates one of its own.
     ///
@@ -41,7 +43,8 @@ public final class ImageService: Sendable {
         try configuration.check()
         var loading = configuration.loader
         let uploads = configuration.showsPage == true ? UploadStore() : nil
-        loading.fetcher = try SourceFetcher(configuration, uploads: uploads)
+        let allowed = try Self.allowedSources(configuration)
+        loading.downloadHooks.checkRedirect = { try allowed.check($0) }
         loading.requestModifier = { request, _ in
             guard let trace = ImageHandler.trace else { return request }
             var request = request
@@ -51,18 +54,25 @@ public final class ImageService: Sendable {
         }
         let loader = LoaderActor(configuration: loading)
         let watermark = try await Self.watermark(of: configuration, loader)
-        let log = configuration.logFormat.map { AccessLog($0) }
+        let sources = try SourceFetchers(
+            configuration.sources,
+            allowed: allowed,
+            uploads: uploads,
+            downloads: loader.downloads
+        )
+        let log = configuration.logFormat.map { AccessLog($0, to: STDOUT_FILENO) }
         self.configuration = configuration
         self.loader = loader
         self.log = log
         self.watermark = watermark
+        self.sources = sources
         self.handler = ImageHandler(
             configuration: configuration,
             loader: loader,
-            rules: try Self.rules(configuration, configuration.addresses, watermark),
+            rules: try Self.rules(configuration, configuration.addresses, sources, watermark),
             purges: PurgeList(file: loading.disk?.directory.appending(path: "purges")),
             uploads: uploads,
-            metrics: ServerMetrics(),
+            metrics: ServerMetrics(version: ImageServer.version),
             log: log
         )
     }
@@ -112,7 +122,7 @@ public final class ImageService: Sendable {
     ///
     /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
     public func reload(_ addresses: ImageServer.Configuration.Addresses) throws {
-        self.handler.setRules(try Self.rules(self.configuration, addresses, self.watermark))
+        self.handler.setRules(try Self.rules(self.configuration, addresses, self.sources, self.watermark))
     }
 
     /// Ends the loads under way, and closes the caches.
@@ -128,16 +138,27 @@ public final class ImageService: Sendable {
     private static func rules(
         _ configuration: ImageServer.Configuration,
         _ addresses: ImageServer.Configuration.Addresses,
+        _ sources: SourceFetchers,
         _ watermark: Image?
     ) throws -> ImageHandler.Rules {
         let settings = try configuration.addressSettings(addresses)
         let planner = RoutePlanner(
             parser: try AddressParser(settings),
+            sources: sources,
             images: configuration.images,
             limits: configuration.loader.limits,
             watermark: watermark
         )
         return ImageHandler.Rules(planner: planner, signer: settings.signer)
+    }
+
+    private static func allowedSources(_ configuration: ImageServer.Configuration) throws(SettingError) -> AllowedSources {
+        guard !configuration.sources.allowed.isEmpty else { return .all }
+        do {
+            return try AllowedSources(patterns: configuration.sources.allowed)
+        } catch {
+            throw SettingError(error.message)
+        }
     }
 
     private static func watermark(of configuration: ImageServer.Configuration, _ loader: LoaderActor) async throws -> Image? {
@@ -186,7 +207,6 @@ extension ImageServer.Configuration {
             settings.replacements = addresses.replacements.map {
                 SourceReplacement($0.pattern, with: $0.replacement)
             }
-            if !self.sources.allowed.isEmpty { settings.allowedSources = try SourcePatterns(self.sources.allowed) }
             if !addresses.keys.isEmpty {
                 let keys = addresses.keys.map { SignatureKeys(key: $0.key, salt: $0.salt) }
                 settings.signer = try URLSigner(keys: keys, size: addresses.signatureSize)

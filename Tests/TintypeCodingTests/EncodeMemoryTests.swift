@@ -24,12 +24,16 @@ import TintypeTestTraits
         }
     }
 
+    private static let overLimit = EncodeOptions(maximumByteCount: 100, requiresMaximumByteCount: false)
+
     static let cases: [Case] = [
         Case(.jpeg, .rgb8), Case(.jpeg, .gray8), Case(.jpeg, .rgba8),
         Case(.jpeg, .rgb8, "quality 100", EncodeOptions(quality: 100)),
         Case(.jpeg, .rgb8, "progressive", EncodeOptions(isProgressive: true)),
         Case(.jpeg, .rgb8, "progressive, quality 100", EncodeOptions(quality: 100, isProgressive: true)),
         Case(.jpeg, .rgb8, "within a limit", EncodeOptions(maximumByteCount: 30_000)),
+        Case(.jpeg, .rgb8, "over a limit", Self.overLimit), Case(.png, .rgb8, "over a limit", Self.overLimit),
+        Case(.webp, .rgb8, "over a limit", Self.overLimit), Case(.gif, .rgb8, "over a limit", Self.overLimit),
         Case(.png, .gray8), Case(.png, .rgb8), Case(.png, .rgba8),
         Case(.png, .rgb8, "not compressed", EncodeOptions(pngLevel: 0)),
         Case(.webp, .gray8), Case(.webp, .rgb8), Case(.webp, .rgba8),

@@ -25,7 +25,7 @@ import TintypeTestTraits
     }
 
     /// Returns an animation of 40x20 pixels that plays three frames of 100, 200 and 300 ms five times.
-    private static func animation(as format: ImageFormat) throws -> [UInt8] {
+    static func animation(as format: ImageFormat) throws -> [UInt8] {
         let frames = try (0..<3).map { index in
             let pixels = try PixelBuffer.make(.rgb8, width: 40, height: 20) { column, row, channel in
                 UInt8(column * 4 + row * index + channel)

@@ -76,6 +76,7 @@ import TintypeTestTraits
             { $0.compression = .lossless }, { $0.compression = .nearLossless(1) },
             { $0.compression = .nearLossless(2) },
             { $0.pngLevel = 1 }, { $0.pngFilter = .none }, { $0.maximumByteCount = 1 }, { $0.maximumByteCount = 2 },
+            { $0.requiresMaximumByteCount = false },
             { $0.isDithered = false }, { $0.metadata.exif = Data([1]) }, { $0.metadata.exif = Data([2]) },
             { $0.metadata.xmp = Data([1]) }, { $0.metadata.colorProfile = Data([1]) },
         ]

@@ -54,14 +54,8 @@ struct EncodedLoad: Sendable {
         {
             return confirmed
         }
-        let image = try await self.loader.image(
-            for: self.request,
-            offered: news,
-            mayServeStale: self.mayServeStale,
-            interest: .flight(self.flight.id)
-        )
-        self.flight.record.add(image.call?.load)
-        return try await self.keep(self.encode(image), image)
+        let (image, choice) = try await self.image(of: news)
+        return try await self.keep(self.encode(image, as: choice), image)
     }
 
     // MARK: Candidates
@@ -131,23 +125,87 @@ struct EncodedLoad: Sendable {
 
     // MARK: Making
 
-    private func encode(_ image: ImageResponse) async throws -> EncodedEntry {
-        let data = try await self.services.encoding.encode(
-            image.image,
-            as: self.encoding.format,
-            options: self.encoding.options,
-            maximumSide: nil,
-            self.flight.record
-        )
+    /// Loads the image and chooses its encoding.
+    ///
+    /// The image has its bytes if it is an animation that stays one.
+    private func image(of offer: BytesOffer) async throws -> (ImageResponse, OutputEncoding.Choice) {
+        var offer = offer
+        while true {
+            var image = try await self.loader.image(
+                for: self.request,
+                offered: offer,
+                mayServeStale: self.mayServeStale,
+                interest: .flight(self.flight.id)
+            )
+            self.flight.record.add(image.call?.load)
+            let isAnimated = image.isAnimated && self.encoding.frameLimit != 1
+            let choice = try await self.encoding.choice(
+                for: image.image,
+                isAnimated: isAnimated,
+                by: self.services.encoding
+            )
+            guard isAnimated, self.services.encoding.writesAnimations(as: choice.format) else {
+                image.data = nil
+                return (image, choice)
+            }
+            guard image.data == nil else { return (image, choice) }
+            // The image was in the cache, or another load has decoded it.
+            let bytes = try await self.loader.bytes(
+                for: self.request,
+                imagesOf: Set([image.metadata.bodyDigest].compactMap(\.self)),
+                mayServeStale: self.mayServeStale,
+                interest: .flight(self.flight.id)
+            )
+            self.flight.record.add(bytes.call?.load)
+            if bytes.metadata.bodyDigest == image.metadata.bodyDigest {
+                image.data = bytes.data
+                image.mayBeKept = image.mayBeKept && bytes.mayBeKept
+                return (image, choice)
+            }
+            // The origin has sent a newer body, of which the image is made again.
+            offer = BytesOffer()
+            offer.make(bytes)
+        }
+    }
+
+    private func encode(_ image: ImageResponse, as choice: OutputEncoding.Choice) async throws -> EncodedEntry {
+        let data = try await self.data(of: image, as: choice)
         return EncodedEntry(
             key: self.key,
             data: data,
             metadata: EncodedResponse.metadata(
                 of: data,
                 image.image,
-                as: self.encoding,
+                as: choice.format,
                 origin: self.request.noting(image.metadata, at: self.services.rules.now())
             )
+        )
+    }
+
+    private func data(of image: ImageResponse, as choice: OutputEncoding.Choice) async throws -> Data {
+        let (record, encoding) = (self.flight.record, self.services.encoding)
+        guard let data = image.data else {
+            return try await encoding.encode(
+                image.image,
+                as: choice.format,
+                options: choice.options,
+                maximumSide: nil,
+                record
+            )
+        }
+        // The frames are of use only here: they must not take the place of shown ones in the loader's pool.
+        let frames = try await self.services.decoding.frames(
+            of: data,
+            named: nil,
+            for: self.request.renderingRequest,
+            pool: FramePool()
+        )
+        return try await encoding.encode(
+            frames,
+            as: choice.format,
+            options: choice.options,
+            frameLimit: self.encoding.frameLimit,
+            record
         )
     }
 

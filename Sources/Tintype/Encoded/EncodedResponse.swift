@@ -62,12 +62,12 @@ public struct EncodedResponse: Sendable {
     static func metadata(
         of data: Data,
         _ image: Image,
-        as encoding: OutputEncoding,
+        as format: ImageFormat,
         origin: EntryMetadata
     ) -> EntryMetadata {
         var metadata = origin
-        metadata.formatName = encoding.format.name
-        metadata.extra[Self.mediaTypeName] = encoding.format.mediaType
+        metadata.formatName = format.name
+        metadata.extra[Self.mediaTypeName] = format.mediaType
         metadata.extra[Self.tagName] = BodyDigest.tag(of: data)
         metadata.extra[Self.widthName] = "\(image.width)"
         metadata.extra[Self.heightName] = "\(image.height)"

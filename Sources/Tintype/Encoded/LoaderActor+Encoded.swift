@@ -7,10 +7,10 @@ extension LoaderActor {
     /// Returns the image that `request` describes, encoded as a server sends it.
     ///
     /// The loader encodes it once for all callers and stores the result in memory and on disk, where later calls find
-    /// it without decoding. An animation gives its first frame. The request decides whether the loader stores the
-    /// decoded image as well (``ImageRequest/caching``); a server that only
-    /// sends encoded images does not need it. The configuration of the memory tier has a limit of its own for encoded
-    /// images.
+    /// it without decoding. An animation stays one if the coder writes animations in the format, unless the request has
+    /// ``LoadOptions/firstFrameOnly``; the encoding may limit its frames. The request decides whether the loader stores
+    /// the decoded image as well (``ImageRequest/caching``); a server that only sends encoded images does not need it.
+    /// The configuration of the memory tier has a limit of its own for encoded images.
     ///
     /// ```swift
     /// let response = try await loader.encoded(request, as: .webp(quality: 75))
@@ -28,23 +28,19 @@ extension LoaderActor {
         as encoding: OutputEncoding,
         caching: CacheUse = .all
     ) async throws -> EncodedResponse {
-        if caching.query.contains(.memory),
-            let entry = request.lookUnchecked(
-                accepting: self.memory.unchecked,
-                { self.cache.memory.encodedEntry(for: $0, encoding: encoding.number, countsMiss: false) }
-            )
-        {
-            if self.services.activities.isObserved { self.noteEncodedHit(request) }
-            return EncodedResponse(entry, source: .memory)
+        if caching.query.contains(.memory), let response = self.uncheckedEncoded(request, as: encoding) {
+            return response
         }
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
         try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         if caching.query.contains(.memory),
-            let response = self.services.encodedMemoryResponse(for: request, encoding)
+            let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: true)
         {
             if self.services.activities.isObserved { self.noteEncodedHit(request) }
-            if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
+            if response.revalidation == .inBackground {
+                await self.revalidate(request, as: encoding.limited(by: request.options), caching)
+            }
             return response
         }
         guard !request.alternatives.isEmpty || request.fallback != nil else {
@@ -58,11 +54,56 @@ extension LoaderActor {
             }.value
         } catch let error as LoadError {
             let fallback = try AlternativeLoad.fallback(of: request, after: error)
-            let data = try await self.encode(fallback, as: encoding.format, options: encoding.options)
-            let metadata = EncodedResponse.metadata(of: data, fallback, as: encoding, origin: EntryMetadata())
+            let choice = try await encoding.choice(for: fallback, isAnimated: false, by: self.services.encoding)
+            let data = try await self.encode(fallback, as: choice.format, options: choice.options)
+            let metadata = EncodedResponse.metadata(of: data, fallback, as: choice.format, origin: EntryMetadata())
             let entry = EncodedEntry(key: encoding.key(of: request.key), data: data, metadata: metadata)
             return EncodedResponse(entry, source: .fallback)
         }
+    }
+
+    /// Returns the encoded image at once if it is in memory and needs no revalidation.
+    ///
+    /// A hit neither suspends nor allocates, so an event loop can answer with it. The call counts as a use if there is a
+    /// hit. Otherwise call ``encoded(_:as:caching:)``. The result is `nil` also for a stale image that HTTP permits to
+    /// serve, and if the loader changes requests before it loads them.
+    ///
+    /// ```swift
+    /// if let response = loader.cachedEncoded(request, as: .webp(quality: 75)) {
+    ///     print(response.etag, response.data.count)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The image.
+    ///   - encoding: The format and the options of its coder; create it once for frequent calls.
+    /// - Returns: The bytes, with their media type, tag and metadata; `nil` if only a load can answer.
+    public nonisolated func cachedEncoded(
+        _ request: ImageRequest,
+        as encoding: OutputEncoding
+    ) -> EncodedResponse? {
+        if let response = self.uncheckedEncoded(request, as: encoding) { return response }
+        guard !self.services.hooks.changeRequests,
+            (try? request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)) != nil,
+            // The load that follows a miss counts it.
+            let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: false),
+            response.revalidation == nil
+        else { return nil }
+        if self.services.activities.isObserved { self.noteEncodedHit(request) }
+        return response
+    }
+
+    /// Returns the encoded image if it is in memory, and if the memory answers the request whatever its age.
+    private nonisolated func uncheckedEncoded(
+        _ request: ImageRequest,
+        as encoding: OutputEncoding
+    ) -> EncodedResponse? {
+        let entry = request.lookUnchecked(accepting: self.memory.unchecked) {
+            self.cache.memory.encodedEntry(for: $0, encoding: encoding.number(for: request.options), countsMiss: false)
+        }
+        guard let entry else { return nil }
+        if self.services.activities.isObserved { self.noteEncodedHit(request) }
+        return EncodedResponse(entry, source: .memory)
     }
 
     /// Reports a hit of an encoded image in memory, which the cache has counted.
@@ -78,6 +119,7 @@ extension LoaderActor {
     ) async throws -> EncodedResponse {
         do {
             try Task.checkCancellation()
+            let encoding = encoding.limited(by: request.options)
             let ready = ReadyEncoded(request, as: encoding, caching, services: self.services, changes: self.changes)
             if let response = await ready?.response(from: self) { return response }
             var response = try await self.reference.encoded(request, as: encoding, caching)
@@ -116,11 +158,16 @@ extension LoadServices {
     /// Returns the encoded image if it is in memory and may be served.
     fileprivate func encodedMemoryResponse(
         for request: ImageRequest,
-        _ encoding: OutputEncoding
+        _ encoding: OutputEncoding,
+        countsMiss: Bool
     ) -> EncodedResponse? {
         let plan = self.rules.plan(for: request)
         guard plan.policy != .reload,
-            let entry = self.cache.memory.encodedEntry(for: request.key, encoding: encoding.number, countsMiss: true)
+            let entry = self.cache.memory.encodedEntry(
+                for: request.key,
+                encoding: encoding.number(for: request.options),
+                countsMiss: countsMiss
+            )
         else { return nil }
         guard !plan.policy.servesAnyAge else { return EncodedResponse(entry, source: .memory) }
         switch self.rules.decision(entry.metadata.response?.freshness, of: request, under: plan.policy) {

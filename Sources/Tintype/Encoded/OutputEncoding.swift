@@ -6,28 +6,85 @@ public import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
 
-/// The encoding of an image: the format and all options of its coder.
+/// The encoding of an image: the format and all options of its coder, or several of them from which the image chooses.
 public struct OutputEncoding: Sendable, Hashable {
-    /// The format.
+    /// A format and the options of its coder.
+    struct Choice: Sendable, Hashable {
+        let format: ImageFormat
+        let options: EncodeOptions
+    }
+
+    /// The format; of an ``automatic(among:frameLimit:)`` encoding, the first one.
     public let format: ImageFormat
-    /// The options of the coder.
+    /// The options of the coder; of an ``automatic(among:frameLimit:)`` encoding, those of the first format.
     public let options: EncodeOptions
+    /// The most frames of an animation that are encoded, from the first one on; `nil` is no limit.
+    ///
+    /// With a limit of 1, an animation becomes the still image of its first frame.
+    public let frameLimit: Int?
+    /// The other formats of an automatic encoding, in their order.
+    private let others: [Choice]
     /// The number of this encoding in look-ups in memory, within this process.
     let number: UInt64
+    /// The number of this encoding with a frame limit of 1.
+    private let stillNumber: UInt64
 
     /// Creates an encoding.
+    ///
+    /// If the image is an animation and the coder writes animations in the format, as those of GIF, WebP and PNG do, the
+    /// result is an animation. In other formats the result is its first frame.
     ///
     /// ```swift
     /// let encoding = OutputEncoding(.png, options: EncodeOptions(pngLevel: 9))
     /// let png = try await loader.encoded(request, as: encoding).data
     /// ```
-    public init(_ format: ImageFormat, options: EncodeOptions = EncodeOptions()) {
-        self.format = format
-        self.options = options
+    ///
+    /// - Parameters:
+    ///   - format: The format.
+    ///   - options: The options of the coder.
+    ///   - frameLimit: The most frames of an animation that are encoded, at least 1; `nil` is no limit.
+    public init(_ format: ImageFormat, options: EncodeOptions = EncodeOptions(), frameLimit: Int? = nil) {
+        self.init([Choice(format: format, options: options)], frameLimit: frameLimit)
+    }
+
+    private init(_ choices: [Choice], frameLimit: Int?) {
+        let first = choices.first ?? Choice(format: .png, options: EncodeOptions())
+        self.format = first.format
+        self.options = first.options
+        self.others = Array(choices.dropFirst())
+        self.frameLimit = frameLimit.map { max(1, $0) }
         var hasher = Hasher()
-        hasher.combine(format)
-        hasher.combine(options)
-        self.number = UInt64(bitPattern: Int64(hasher.finalize()))
+        hasher.combine(first)
+        hasher.combine(self.others)
+        self.number = Self.number(hasher, frameLimit: self.frameLimit)
+        self.stillNumber = Self.number(hasher, frameLimit: 1)
+    }
+
+    private static func number(_ hasher: Hasher, frameLimit: Int?) -> UInt64 {
+        var hasher = hasher
+        hasher.combine(frameLimit)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    /// Returns an encoding whose format depends on the image.
+    ///
+    /// An image keeps the format of its source if the list has it. Otherwise it gets the first format that holds it: with
+    /// its transparency if it has any, and with its frames if it is an animation. An animation gets PNG only if no other
+    /// format of the list holds it, because many programs show the first frame of a PNG. If no format holds the image, it
+    /// gets the first one.
+    ///
+    /// ```swift
+    /// let encoding = OutputEncoding.automatic(among: [.jpeg(quality: 75), .png, .gif])
+    /// let response = try await loader.encoded(request, as: encoding)
+    /// print(response.mediaType)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - encodings: The formats with their options, in order of preference. An empty list means PNG. Their own frame
+    ///     limits do not count.
+    ///   - frameLimit: The most frames of an animation that are encoded, at least 1; `nil` is no limit.
+    public static func automatic(among encodings: [OutputEncoding], frameLimit: Int? = nil) -> OutputEncoding {
+        OutputEncoding(encodings.flatMap(\.choices), frameLimit: frameLimit)
     }
 
     /// JPEG, with transparency over white.
@@ -59,11 +116,24 @@ public struct OutputEncoding: Sendable, Hashable {
     public static let gif = OutputEncoding(.gif)
 
     public static func == (left: OutputEncoding, right: OutputEncoding) -> Bool {
-        left.number == right.number && left.format == right.format && left.options == right.options
+        left.number == right.number && left.frameLimit == right.frameLimit && left.choices == right.choices
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.number)
+    }
+
+    /// The formats with their options, in order of preference.
+    var choices: [Choice] { [Choice(format: self.format, options: self.options)] + self.others }
+
+    /// Returns the encoding for a request with these options, which may ask for the first frame alone.
+    func limited(by options: LoadOptions) -> OutputEncoding {
+        options.contains(.firstFrameOnly) ? OutputEncoding(self.choices, frameLimit: 1) : self
+    }
+
+    /// Returns the number of the encoding for a request with these options.
+    func number(for options: LoadOptions) -> UInt64 {
+        options.contains(.firstFrameOnly) ? self.stillNumber : self.number
     }
 
     /// Returns the key of an image in this encoding.
@@ -93,7 +163,10 @@ public struct OutputEncoding: Sendable, Hashable {
     /// Reading all of them takes microseconds, so the names in use are remembered.
     private var name: String {
         if let name = Self.names.withLock({ $0[self] }) { return name }
-        let name = "|as(\(self.format.name), \(CacheKey(Self.text(of: self.options)).digest.prefix(32)))"
+        let formats = self.choices.map(\.format.name).joined(separator: "+")
+        let options = CacheKey(self.choices.map { Self.text(of: $0.options) }.joined(separator: "+"))
+        let limit = self.frameLimit.map { ", \($0) frames" } ?? ""
+        let name = "|as(\(formats), \(options.digest.prefix(32))\(limit))"
         Self.names.withLock { names in
             if names.count >= 1_000 { names.removeAll() }
             names[self] = name

@@ -224,15 +224,20 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         guard !request.isVariant else {
             guard let file = try await self.cache.file(for: request.key) else { return nil }
-            guard let body = file.metadata.bodyDigest else { return file }
-            // A store that ends now may have written a variant of an older body. It removes that variant before the
-            // loader forgets the newer body.
-            guard await self.admits(body, of: request.sourceKey) else { return nil }
-            // Another process, or this one before it was started anew, may have replaced the original.
-            guard try await self.services.sources.isCurrent(body, of: request) else { return nil }
-            return try await self.cache.metadata(for: request.key)?.bodyDigest == body ? file : nil
+            return try await self.isCurrent(file, at: request.key, of: request) ? file : nil
         }
         return try await self.services.sources.file(selectedBy: request)
+    }
+
+    /// Returns whether a file that was opened under `key` is of the newest bytes of `request`.
+    nonisolated func isCurrent(_ file: CachedFile, at key: CacheKey, of request: ImageRequest) async throws -> Bool {
+        guard let body = file.metadata.bodyDigest else { return true }
+        // A store that ends now may have written an image of an older body. It removes that image before the loader
+        // forgets the newer body.
+        guard await self.admits(body, of: request.sourceKey) else { return false }
+        // Another process, or this one before it was started anew, may have replaced the original.
+        guard try await self.services.sources.isCurrent(body, of: request) else { return false }
+        return try await self.cache.metadata(for: key)?.bodyDigest == body
     }
 
     /// Forgets the failures of a source, of its bytes and of all images.

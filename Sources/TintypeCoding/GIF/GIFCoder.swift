@@ -19,6 +19,7 @@ public struct GIFCoder: ImageCoder {
 
     public var decodableFormats: Set<ImageFormat> { [.gif] }
     public var encodableFormats: Set<ImageFormat> { [.gif] }
+    public var animatedFormats: Set<ImageFormat> { [.gif] }
 
     public func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
         try EncodedGIF(data, limits: limits)

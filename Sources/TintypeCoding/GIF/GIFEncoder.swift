@@ -38,7 +38,8 @@ struct GIFEncoder: ~Copyable {
         for count in [256, 128, 64, 32, 16, 8, 4, 2] {
             var encoder = try GIFEncoder(frames, isAnimation: loopCount != nil, options, colors: count, work)
             try encoder.write(loopCount: loopCount ?? 1)
-            if encoder.output.count <= maximumByteCount { return encoder.output.data() }
+            let fits = encoder.output.count <= maximumByteCount
+            if fits || count == 2 && !options.requiresMaximumByteCount { return encoder.output.data() }
         }
         throw CodingError.notEncoded(
             .gif,

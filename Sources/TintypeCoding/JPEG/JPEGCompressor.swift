@@ -37,7 +37,8 @@ final class JPEGCompressor {
         let blocks = layout.format == .gray8 ? 1 : unitWidth * unitHeight / 64 + 2
         let samples = units.saturatingMultiplied(by: blocks * 64)
         let written = (samples / (130 - quality)).saturatingMultiplied(by: 66)
-        let file = options.maximumByteCount.map { min(written, max(0, $0)) } ?? written
+        let limit = options.requiresMaximumByteCount ? options.maximumByteCount : nil
+        let file = limit.map { min(written, max(0, $0)) } ?? written
         let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
         // The buffer begins with a quarter byte a pixel. The best file so far stays while another one is encoded.
         return file.saturatingMultiplied(by: options.maximumByteCount == nil ? 2 : 3)
@@ -67,6 +68,9 @@ final class JPEGCompressor {
             }
         }
         if let data = try encodeIfFits(quality) ?? EncodeOptions.largest(below: quality, encodeIfFits) { return data }
+        guard options.requiresMaximumByteCount else {
+            return try self.encode(pixels, segments, quality: 1, limit: .max, options)
+        }
         throw CodingError.notEncoded(
             .jpeg,
             "The image has more than \(limit) bytes as JPEG even at quality 1; make it smaller, or raise the limit."
@@ -91,7 +95,7 @@ final class JPEGCompressor {
             is_progressive: options.isProgressive,
             // Optimised tables make a file some percent smaller and need a second pass. With a byte limit that pays
             // off, because the saved bytes allow a higher quality.
-            has_own_tables: limit < .max,
+            has_own_tables: options.maximumByteCount != nil,
             restart_interval: 0,
             horizontal_subsampling: steps.across,
             vertical_subsampling: steps.down,

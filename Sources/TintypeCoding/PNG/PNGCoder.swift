@@ -28,6 +28,7 @@ public struct PNGCoder: ImageCoder {
 
     public var decodableFormats: Set<ImageFormat> { [.png] }
     public var encodableFormats: Set<ImageFormat> { [.png] }
+    public var animatedFormats: Set<ImageFormat> { [.png] }
 
     public func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
         try EncodedPNG(data, limits: limits)
@@ -62,7 +63,9 @@ public struct PNGCoder: ImageCoder {
         // may be copied for that.
         let line = layout.width.saturatingMultiplied(by: layout.format.channelCount).saturatingAdded(to: 1)
         let samples = line.saturatingMultiplied(by: layout.height).saturatingMultiplied(by: frameCount ?? 1)
-        let file = samples.saturatingAdded(to: samples / 64).saturatingMultiplied(by: 9) / 4
+        // The smallest file so far may stay while another one is written.
+        let keepsFile = options.maximumByteCount != nil && !options.requiresMaximumByteCount
+        let file = samples.saturatingAdded(to: samples / 64).saturatingMultiplied(by: keepsFile ? 13 : 9) / 4
         // A frame may be converted to the richest format of all frames.
         let frames = layout.pixelCount.saturatingMultiplied(by: 4).saturatingMultiplied(by: frameCount ?? 0)
         let lines = PNGLineWriter.byteCount(lineByteCount: line, width: layout.width)

@@ -74,9 +74,10 @@ struct PNGCompressor {
 extension EncodeOptions {
     /// Returns the file that `compress` makes with these options or, if that is too large, with options of more effort.
     ///
-    /// Only more effort makes a PNG smaller, because it keeps every pixel.
+    /// Only more effort makes a PNG smaller, because it keeps every pixel. If no file fits, returns the smallest one,
+    /// unless the limit is required.
     ///
-    /// - Throws: `CodingError.Code.encodingFailed` if no file fits the byte limit, any error of `compress`.
+    /// - Throws: `CodingError.Code.encodingFailed` if no file fits a required limit, any error of `compress`.
     func smallestPNG(_ compress: (EncodeOptions) throws -> Data) throws -> Data {
         guard let limit = self.maximumByteCount else { return try compress(self) }
         var attempts = [self]
@@ -86,15 +87,19 @@ extension EncodeOptions {
             options.pngFilter = filter
             if options != self { attempts.append(options) }
         }
-        var smallest = Int.max
+        var smallestCount = Int.max
+        var smallest: Data?
         for options in attempts {
             let data = try compress(options)
             if data.count <= limit { return data }
-            smallest = min(smallest, data.count)
+            guard data.count < smallestCount else { continue }
+            smallestCount = data.count
+            smallest = self.requiresMaximumByteCount ? nil : data
         }
+        if let smallest { return smallest }
         throw CodingError.notEncoded(
             .png,
-            "As PNG, which keeps every pixel, the image takes \(smallest) bytes of \(limit); make it smaller "
+            "As PNG, which keeps every pixel, the image takes \(smallestCount) bytes of \(limit); make it smaller "
                 + "or choose a lossy format."
         )
     }

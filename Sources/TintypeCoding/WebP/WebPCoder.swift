@@ -26,6 +26,7 @@ public struct WebPCoder: ImageCoder {
 
     public var decodableFormats: Set<ImageFormat> { [.webp] }
     public var encodableFormats: Set<ImageFormat> { [.webp] }
+    public var animatedFormats: Set<ImageFormat> { [.webp] }
 
     public func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
         try EncodedWebP(data, limits: limits)

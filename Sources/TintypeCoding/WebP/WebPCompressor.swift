@@ -25,18 +25,23 @@ struct WebPCompressor {
 extension EncodeOptions {
     /// Returns the result of `compress` at the requested quality or, if that is too large, at the highest quality that
     /// fits.
+    ///
+    /// If none fits, returns the smallest result, unless the limit is required.
     func smallestWebP(_ compress: (_ quality: Int) throws -> Data) throws -> Data {
         let quality = min(max(self.quality, 1), 100)
         let whole = try compress(quality)
         guard let limit = self.maximumByteCount, whole.count > limit else { return whole }
         guard !self.compression.isLossless else {
+            guard self.requiresMaximumByteCount else { return whole }
             throw CodingError.webpEncoding("without loss it takes \(whole.count) bytes of \(limit); choose lossy")
         }
+        var smallest = self.requiresMaximumByteCount ? nil : whole
         let largest = try Self.largest(below: quality) { quality in
             let data = try compress(quality)
+            if let known = smallest, data.count < known.count { smallest = data }
             return data.count <= limit ? data : nil
         }
-        if let largest { return largest }
+        if let data = largest ?? smallest { return data }
         throw CodingError.webpEncoding("it does not fit \(limit) bytes at the lowest quality; make it smaller")
     }
 

@@ -102,19 +102,22 @@ public final class FrameSource: Sendable {
     ///
     /// - Throws: As ``frame(at:)``.
     public func content() async throws -> AnimationContent {
-        try await self.content { try await self.frame(at: $0) }
+        try await self.content(count: self.frameCount) { try await self.frame(at: $0) }
     }
 
-    /// Decodes all frames outside the gate, for a caller that has counted them.
+    /// Decodes the first `count` frames outside the gate, for a caller that has counted them.
     ///
     /// - Throws: As ``frame(at:)``.
-    package func contentWithoutGate() async throws -> AnimationContent {
-        try await self.content { try await self.decoder.frame(at: $0) }
+    package func contentWithoutGate(count: Int) async throws -> AnimationContent {
+        try await self.content(count: min(count, self.frameCount)) { try await self.decoder.frame(at: $0) }
     }
 
-    private func content(_ frame: (Int) async throws -> Image) async throws -> AnimationContent {
+    private func content(
+        count: Int,
+        _ frame: (Int) async throws -> Image
+    ) async throws -> AnimationContent {
         var frames: [AnimationContent.Frame] = []
-        for index in 0..<self.frameCount {
+        for index in 0..<count {
             let milliseconds = index < self.durations.count ? self.durations[index] : 0
             frames.append(AnimationContent.Frame(image: try await frame(index), milliseconds: milliseconds))
         }

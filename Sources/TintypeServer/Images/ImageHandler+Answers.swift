@@ -189,7 +189,7 @@ extension ImageHandler {
         var value = "\(options.isAttachment ? "attachment" : "inline"); filename=\"\(name).\(suffix)\""
         if name != stem {
             // RFC 8187
-            let encoded = PercentEncoding.encodeAll((stem + "." + suffix).utf8)
+            let encoded = PercentEncoding.encode((stem + "." + suffix).utf8)
             value += "; filename*=UTF-8''\(encoded)"
         }
         return value

@@ -176,12 +176,12 @@ extension ImageHandler {
             answer.fields.append("no-store", for: "Cache-Control")
             return ServerAnswer(answer)
         }
-        let page = PageContents.data
+        let page = Data(PageContents.html.utf8)
         var answer = ResponseHead(status: 200)
         answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
         answer.fields.append(page.count, for: "Content-Length")
         answer.fields.append("no-cache", for: "Cache-Control")
-        answer.fields.append(PageContents.securityPolicy, for: "Content-Security-Policy")
+        answer.fields.append(PageContents.contentSecurityPolicy, for: "Content-Security-Policy")
         answer.fields.append("nosniff", for: "X-Content-Type-Options")
         answer.fields.append("DENY", for: "X-Frame-Options")
         return ServerAnswer(answer, body: .data(page))

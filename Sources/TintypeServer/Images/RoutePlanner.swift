@@ -28,17 +28,20 @@ struct RoutePlanner: Sendable {
     }
 
     private let parser: AddressParser
+    private let sources: SourceFetchers
     private let images: ImageServer.Configuration.Images
     private let limits: DecodingLimits
     private let watermark: Image?
 
     init(
         parser: AddressParser,
+        sources: SourceFetchers,
         images: ImageServer.Configuration.Images,
         limits: DecodingLimits,
         watermark: Image?
     ) {
         self.parser = parser
+        self.sources = sources
         self.images = images
         self.limits = limits
         self.watermark = watermark
@@ -72,15 +75,17 @@ struct RoutePlanner: Sendable {
     /// Returns the route of an address.
     func route(for address: ImageAddress, acceptsWebP: Bool, purges: PurgeList) throws(Refusal) -> ImageRoute {
         let options = address.options
-        guard let url = SourceFetcher.url(of: address) else {
-            throw Refusal(status: 404, publicText: "Invalid source URL", message: "The source is not a URL: \(address.source)")
+        var request: ImageRequest
+        do {
+            request = try self.sources.request(for: address)
+        } catch {
+            throw Refusal(status: 404, publicText: "Invalid source URL", message: error.message)
         }
-        var request = ImageRequest(url: url)
         request.source.cacheKey = purges.cacheKey(of: address.source)
         request.caching.originals = .disk
         request.caching.variants = .none
         self.setLimits(options.limits, of: &request)
-        let origin = Self.origin(of: url)
+        let origin = Self.origin(of: request.url)
         guard !options.isRaw else {
             return ImageRoute(address: address, work: .raw(request), varies: false, origin: origin)
         }
@@ -177,7 +182,7 @@ struct RoutePlanner: Sendable {
         encode.pngLevel = self.images.pngLevel
         if options.maximumByteCount > 0, format == .jpeg || format == .webp {
             encode.maximumByteCount = options.maximumByteCount
-            encode.exceedsMaximumByteCount = true
+            encode.requiresMaximumByteCount = false
         }
         return OutputEncoding(format, options: encode, frameLimit: frames)
     }

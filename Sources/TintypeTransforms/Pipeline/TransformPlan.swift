@@ -22,7 +22,7 @@ package struct TransformPlan: Sendable {
     package init(_ pipeline: TransformPipeline, after geometry: TransformGeometry) throws(TransformError) {
         var geometry = geometry
         var transformers = pipeline.flattened[...]
-        try transformers.addGeometry(to: &geometry)
+        _ = try transformers.addGeometry(to: &geometry)
         self.geometry = geometry
         self.rest = TransformSequence(transformers)
     }
@@ -89,8 +89,14 @@ package struct TransformSequence: Sendable {
     private func endsStep(_ count: Int) -> Bool {
         guard count > 0, count < self.count else { return true }
         let (last, next) = (self.transformers[count - 1], self.transformers[count])
-        return !(last is any PointOperation && next is any PointOperation)
-            && !(last is any GeometricTransformer && next is any GeometricTransformer)
+        // The transforms of a sized transformer may be of either kind.
+        func arePoints(_ transformer: any ImageTransformer) -> Bool {
+            transformer is any PointOperation || transformer is any SizedTransformer
+        }
+        func areGeometry(_ transformer: any ImageTransformer) -> Bool {
+            transformer is any GeometricTransformer || transformer is any SizedTransformer
+        }
+        return !(arePoints(last) && arePoints(next)) && !(areGeometry(last) && areGeometry(next))
     }
 
     /// Runs all transformers.
@@ -103,7 +109,7 @@ package struct TransformSequence: Sendable {
     package func image(of image: consuming Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
         var image = image
         var left = self.transformers[...]
-        while let step = try left.takeStep(size: PixelSize(width: image.width, height: image.height)) {
+        while let (step, _) = try left.takeStep(size: PixelSize(width: image.width, height: image.height)) {
             try Task.checkCancellation()
             let result = try step.footprint(for: image.pixels.layout).result
             try check(PixelSize(width: result.width, height: result.height))
@@ -130,11 +136,11 @@ package struct TransformSequence: Sendable {
     ) throws {
         var isFirst = isFirst
         var left = self.transformers[...]
-        var count = left.count
-        while let step = try left.takeStep(size: PixelSize(width: total.result.width, height: total.result.height)) {
+        while let (step, count) = try left.takeStep(
+            size: PixelSize(width: total.result.width, height: total.result.height)
+        ) {
             try total.add(step, isFirst: isFirst)
-            try check(PixelSize(width: total.result.width, height: total.result.height), count - left.count)
-            count = left.count
+            try check(PixelSize(width: total.result.width, height: total.result.height), count)
             isFirst = false
         }
     }
@@ -184,26 +190,50 @@ private enum TransformStep {
 }
 
 extension ArraySlice<any ImageTransformer> {
-    /// Removes the transformers at the start that can be a part of `geometry`, and adds them to it.
-    fileprivate mutating func addGeometry(to geometry: inout TransformGeometry) throws(TransformError) {
-        while let first = self.first as? any GeometricTransformer, try first.add(to: &geometry) { self.removeFirst() }
+    /// Replaces sized transformers at the start by their transforms for an image of `size`.
+    private mutating func expand(for size: PixelSize) throws(TransformError) {
+        while let first = self.first as? any SizedTransformer {
+            let transforms = try first.transforms(for: size).flattened
+            self.replaceSubrange(self.startIndex...self.startIndex, with: transforms)
+        }
     }
 
-    /// Removes and returns the next step for an image of `size`; returns `nil` if no transformer is left.
-    fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> TransformStep? {
+    /// Removes the transformers at the start that can be a part of `geometry`, and adds them to it.
+    ///
+    /// - Returns: The number of transformers added.
+    fileprivate mutating func addGeometry(to geometry: inout TransformGeometry) throws(TransformError) -> Int {
+        var count = 0
+        while true {
+            try self.expand(for: geometry.turnedSize)
+            guard let first = self.first as? any GeometricTransformer, try first.add(to: &geometry) else {
+                return count
+            }
+            self.removeFirst()
+            count += 1
+        }
+    }
+
+    /// Removes and returns the next step for an image of `size`, and the number of its transformers; returns `nil` if no
+    /// transformer is left.
+    fileprivate mutating func takeStep(
+        size: PixelSize
+    ) throws(TransformError) -> (step: TransformStep, transformerCount: Int)? {
+        try self.expand(for: size)
         guard let first = self.first else { return nil }
         if first is any GeometricTransformer {
             var geometry = TransformGeometry(of: size)
-            let count = self.count
-            try self.addGeometry(to: &geometry)
-            if self.count < count { return .geometry(geometry) }
+            let count = try self.addGeometry(to: &geometry)
+            if count > 0 { return (.geometry(geometry), count) }
         }
-        let operations = self.prefix { $0 is any PointOperation }.compactMap { $0 as? any PointOperation }
-        guard operations.isEmpty else {
-            self.removeFirst(operations.count)
-            return .points(try PointPass(operations))
+        var operations: [any PointOperation] = []
+        while let operation = self.first as? any PointOperation {
+            operations.append(operation)
+            self.removeFirst()
+            // The operation keeps the size.
+            try self.expand(for: size)
         }
-        return .single(self.removeFirst())
+        guard operations.isEmpty else { return (.points(try PointPass(operations)), operations.count) }
+        return (.single(self.removeFirst()), 1)
     }
 }
 
