@@ -124,64 +124,11 @@ extension LoaderStatistics {
     }
 }
 
-/// Writes figures in the text format of Prometheus.
-private struct PrometheusText {
-    let prefix: String
-    private(set) var text = ""
-    private var name = ""
-
-    init(prefix: String) {
-        self.prefix = prefix
-    }
-
-    /// Writes the head of a metric.
-    mutating func begin(_ name: String, _ type: String, _ help: String) {
-        self.name = "\(self.prefix)_\(name)"
-        self.text += "# HELP \(self.name) \(help)\n# TYPE \(self.name) \(type)\n"
-    }
-
-    /// Writes a metric with one value.
-    mutating func write(_ name: String, _ type: String, _ help: String, _ value: Int) {
-        self.begin(name, type, help)
-        self.add(value, [])
-    }
-
-    mutating func add(_ value: Int, _ labels: [(name: String, value: String)]) {
-        self.text += "\(self.name)\(Self.text(of: labels)) \(value)\n"
-    }
-
-    mutating func add(_ values: [LoadSource: Int], _ product: String) {
+extension PrometheusText {
+    /// Adds a value for each source of a product.
+    fileprivate mutating func add(_ values: [LoadSource: Int], _ product: String) {
         for (source, count) in values.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             self.add(count, [("product", product), ("source", source.rawValue)])
         }
-    }
-
-    mutating func add(_ histogram: LatencyHistogram, _ labels: [(name: String, value: String)]) {
-        var sum: UInt64 = 0
-        for (bound, count) in zip(LatencyHistogram.bounds, histogram.counts) {
-            sum += count
-            self.text += "\(self.name)_bucket\(Self.text(of: labels + [("le", "\(bound)")])) \(sum)\n"
-        }
-        self.text += "\(self.name)_bucket\(Self.text(of: labels + [("le", "+Inf")])) \(histogram.count)\n"
-        self.text += "\(self.name)_sum\(Self.text(of: labels)) \(histogram.sum)\n"
-        self.text += "\(self.name)_count\(Self.text(of: labels)) \(histogram.count)\n"
-    }
-
-    private static func text(of labels: [(name: String, value: String)]) -> String {
-        guard !labels.isEmpty else { return "" }
-        return "{" + labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",") + "}"
-    }
-
-    private static func escaped(_ value: String) -> String {
-        var text = ""
-        for scalar in value.unicodeScalars {
-            switch scalar {
-            case "\\": text += "\\\\"
-            case "\"": text += "\\\""
-            case "\n": text += "\\n"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
     }
 }

@@ -122,7 +122,8 @@ public struct LatencyHistogram: Sendable, Hashable {
     /// ```
     public init() {}
 
-    mutating func add(_ duration: Duration) {
+    /// Counts a duration.
+    package mutating func add(_ duration: Duration) {
         let seconds = duration / .seconds(1)
         self.counts[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1
         self.count += 1

@@ -68,13 +68,26 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// The address as text, such as `192.0.2.1` or `2001:db8:0:0:0:0:0:1`.
     package var description: String {
-        guard !self.isMapped else {
-            return stride(from: 24, through: 0, by: -8).map { "\(self.low >> UInt64($0) & 0xFF)" }
-                .joined(separator: ".")
+        var bytes: [UInt8] = []
+        self.append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends the text.
+    func append(to bytes: inout [UInt8]) {
+        if self.isMapped {
+            for index in 0..<4 {
+                if index > 0 { bytes.append(UInt8(ascii: ".")) }
+                bytes.append(contentsOf: String(self.low >> UInt64(24 - 8 * index) & 0xFF).utf8)
+            }
+        } else {
+            for index in 0..<8 {
+                if index > 0 { bytes.append(UInt8(ascii: ":")) }
+                let half = index < 4 ? self.high : self.low
+                let group = half >> UInt64(48 - 16 * (index % 4)) & 0xFFFF
+                bytes.append(contentsOf: String(group, radix: 16).utf8)
+            }
         }
-        return [self.high, self.low].flatMap { half in
-            stride(from: 48, through: 0, by: -16).map { String(half >> UInt64($0) & 0xFFFF, radix: 16) }
-        }.joined(separator: ":")
     }
 }
 

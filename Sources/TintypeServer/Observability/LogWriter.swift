@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TintypeConcurrency
+
+/// Writes the lines of a log on a thread of its own, which may block: the descriptor may be a full pipe.
+///
+/// The descriptor is not made non-blocking, because other processes may share it.
+actor LogWriter {
+    /// The bytes that are worth a write at once.
+    static let batchSize = 64 << 10
+    /// The pause after a write.
+    ///
+    /// Lines of this time share the next write, so that a busy server does not wake the thread in each turn of its loop.
+    private static let pause = Duration.milliseconds(20)
+
+    private nonisolated let executor = ThreadExecutor(name: "tintype-log")
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let descriptor: CInt
+    private var batch: [UInt8] = []
+
+    /// Creates a writer; its thread starts with the first line.
+    init(_ descriptor: CInt) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        self.executor.shutdown()
+    }
+
+    /// Writes the lines of `log` until there are none.
+    func write(_ log: AccessLog) async {
+        while log.take(&self.batch) {
+            let rest = self.batch.withUnsafeBytes { bytes -> Int in
+                let count = Self.write(bytes, to: self.descriptor)
+                // Each line ends with a line feed.
+                return bytes[count...].count(where: { $0 == UInt8(ascii: "\n") })
+            }
+            if rest > 0 { log.didDrop(rest) }
+            self.batch.removeAll(keepingCapacity: self.batch.capacity <= 2 * Self.batchSize)
+            try? await Task.sleep(for: Self.pause)
+        }
+    }
+
+    /// Writes all bytes unless the descriptor fails, and returns the number of written ones.
+    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
+        Self.ignoreBrokenPipes()
+        var position = 0
+        while position < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count > 0 {
+                position += count
+            } else if count < 0, errno == EAGAIN {
+                // Another process made it non-blocking.
+                var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&state, 1, -1)
+            } else if count == 0 || errno != EINTR {
+                break
+            }
+        }
+        return position
+    }
+
+    /// Blocks the signal that would end the process if the reader of the log is gone: the write fails instead.
+    private static func ignoreBrokenPipes() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Tintype
+import TintypeConcurrency
+import TintypePrometheus
+
+/// The counters of a server, and their text for Prometheus.
+///
+/// The event loop records each exchange, without allocations. Any thread may read the text.
+final class ServerMetrics: Sendable {
+    private struct State {
+        /// The numbers of requests: by status from 100 to 599, and by format within each.
+        var requests = [UInt64](repeating: 0, count: ServerMetrics.statuses.count * ServerMetrics.formats.count)
+        /// By tier.
+        var durations = [LatencyHistogram](repeating: LatencyHistogram(), count: ServerMetrics.tiers.count)
+        /// By phase.
+        var phases = [LatencyHistogram](repeating: LatencyHistogram(), count: ServerMetrics.phases.count)
+        /// By the code of the error.
+        var errors: [String: UInt64] = [:]
+        var sentBytes: UInt64 = 0
+        var cutAnswers: UInt64 = 0
+
+        mutating func count(error code: String) {
+            let isKnown = self.errors[code] != nil || self.errors.count < ServerMetrics.maximumErrorCount
+            self.errors[isKnown ? code : "other", default: 0] += 1
+        }
+    }
+
+    private static let statuses = 100...599
+    /// The formats in labels; the first stands for answers without an image, the last for all other formats.
+    private static let formats = ["none", "jpeg", "webp", "png", "gif", "other"]
+    /// The tiers in labels; the first stands for answers without an image, the last for all other tiers.
+    private static let tiers = ["none", "memory", "disk", "network", "file", "other"]
+    /// The fetchers of a program may fail with any number of codes.
+    private static let maximumErrorCount = 100
+    private static let phases: [(name: String, duration: @Sendable (LoadMetrics) -> Duration)] = [
+        ("queue", { $0.queue }),
+        ("download", { $0.transfer?.total ?? .zero }),
+        ("disk", { $0.disk }),
+        ("gate", { $0.gate }),
+        ("lane", { $0.lane }),
+        ("decode", { $0.decode }),
+        ("transform", { $0.transform }),
+        ("encode", { $0.encode }),
+        ("store", { $0.store }),
+    ]
+
+    private let version: String
+    private let state = Locked(State())
+
+    /// Creates counters that are zero.
+    ///
+    /// - Parameter version: The version of the server, for `tintype_build_info`.
+    init(version: String) {
+        self.version = version
+    }
+
+    /// Counts an exchange that has ended.
+    func record(_ exchange: ExchangeRecord) {
+        let status = min(max(exchange.status, Self.statuses.lowerBound), Self.statuses.upperBound)
+        let format = Self.index(of: exchange.note.format, among: Self.formats)
+        let request = (status - Self.statuses.lowerBound) * Self.formats.count + format
+        let tier = Self.index(of: exchange.note.cache, among: Self.tiers)
+        self.state.withLock { state in
+            state.requests[request] += 1
+            state.durations[tier].add(exchange.duration)
+            state.sentBytes += UInt64(max(0, exchange.sentByteCount))
+            // Requests whose clients left before there was an answer are among the counters of the connections.
+            if !exchange.isWhole, exchange.status != 499 { state.cutAnswers += 1 }
+            if !exchange.note.errorCode.isEmpty { state.count(error: exchange.note.errorCode) }
+        }
+    }
+
+    /// Adds the durations of the phases of a load that made an image.
+    ///
+    /// Ignores a request that joined another one's load: that request has the same phases.
+    func record(_ metrics: LoadMetrics) {
+        guard !metrics.isJoined else { return }
+        self.state.withLock { state in
+            for (index, phase) in Self.phases.enumerated() {
+                let duration = phase.duration(metrics)
+                if duration > .zero { state.phases[index].add(duration) }
+            }
+        }
+    }
+
+    private static func index(of name: String, among names: [String]) -> Int {
+        name.isEmpty ? 0 : names.firstIndex(of: name) ?? names.count - 1
+    }
+}
+
+// MARK: Text
+
+extension ServerMetrics {
+    /// Returns all figures as Prometheus reads them (`text/plain; version=0.0.4`).
+    ///
+    /// - Parameters:
+    ///   - connections: The counters of the connections.
+    ///   - admission: The images that are made now, those that wait, the limit of both, and the longest wait so far.
+    ///   - loader: The statistics of the loader, whose own text follows.
+    /// - Returns: The lines.
+    func text(
+        connections: ConnectionActor.Counters,
+        admission: (running: Int, waiting: Int, limit: Int, oldestWait: Duration),
+        loader: LoaderStatistics
+    ) -> String {
+        let state = self.state.withLock { $0 }
+        var text = PrometheusText(prefix: "tintype")
+        text.begin("build_info", "gauge", "The version of the server, as a label.")
+        text.add(1, [("version", self.version)])
+        Self.write(state, to: &text)
+        Self.write(connections, to: &text)
+        text.write("http_admission_running", "gauge", "Images that are made now.", admission.running)
+        text.write("http_admission_waiting", "gauge", "Requests that wait for their turn.", admission.waiting)
+        text.write("http_admission_limit", "gauge", "The most that may run and wait.", admission.limit)
+        text.write(
+            "http_admission_oldest_wait_seconds",
+            "gauge",
+            "How long the oldest of the waiting requests has waited.",
+            admission.oldestWait / .seconds(1)
+        )
+        var process = PrometheusText(prefix: "process")
+        ProcessFigures.current.write(to: &process)
+        return text.text + process.text + loader.prometheusText()
+    }
+
+    private static func write(_ state: State, to text: inout PrometheusText) {
+        text.begin("http_requests_total", "counter", "Requests that ended, by status and by format of the image.")
+        for (index, count) in state.requests.enumerated() where count > 0 {
+            let (status, format) = index.quotientAndRemainder(dividingBy: Self.formats.count)
+            text.add(
+                Int(clamping: count),
+                [("status", "\(Self.statuses.lowerBound + status)"), ("format", Self.formats[format])]
+            )
+        }
+        text.begin(
+            "http_request_duration_seconds",
+            "histogram",
+            "The time from the head of a request to the end of its answer, by where the image came from."
+        )
+        for (tier, histogram) in zip(Self.tiers, state.durations) { text.add(histogram, [("cache", tier)]) }
+        text.begin("http_phase_duration_seconds", "histogram", "How long the phases of new images took.")
+        for (phase, histogram) in zip(Self.phases, state.phases) { text.add(histogram, [("phase", phase.name)]) }
+        text.write(
+            "http_sent_bytes_total",
+            "counter",
+            "Bytes of the bodies that were sent.",
+            Int(clamping: state.sentBytes)
+        )
+        text.write(
+            "http_answers_cut_total",
+            "counter",
+            "Answers that clients did not take to the end.",
+            Int(clamping: state.cutAnswers)
+        )
+        text.begin("http_errors_total", "counter", "Answers to requests that failed, by the code of the error.")
+        for (code, count) in state.errors.sorted(by: { $0.key < $1.key }) {
+            text.add(Int(clamping: count), [("code", code)])
+        }
+        text.begin("http_refusals_total", "counter", "Requests that were refused, by reason.")
+        for reason in RefusalReason.allCases {
+            let count = reason.errorCodes.reduce(0) { $0 + (state.errors[$1] ?? 0) }
+            text.add(Int(clamping: count), [("reason", reason.rawValue)])
+        }
+    }
+
+    private static func write(_ connections: ConnectionActor.Counters, to text: inout PrometheusText) {
+        text.write(
+            "http_requests_in_progress",
+            "gauge",
+            "Requests whose answers are being made, or wait for their turn.",
+            connections.waitingRequests
+        )
+        text.write(
+            "http_clients_left_total",
+            "counter",
+            "Requests whose clients left before there was an answer.",
+            Int(clamping: connections.leftRequests)
+        )
+        text.write("http_connections_open", "gauge", "Open connections.", connections.openConnections)
+        text.write(
+            "http_connections_accepted_total",
+            "counter",
+            "Connections that were accepted.",
+            Int(clamping: connections.acceptedConnections)
+        )
+        text.write(
+            "http_connections_expired_total",
+            "counter",
+            "Connections that a time limit ended.",
+            Int(clamping: connections.expiredConnections)
+        )
+    }
+}
