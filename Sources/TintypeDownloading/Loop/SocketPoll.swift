@@ -231,6 +231,7 @@ final class SocketPoll {
         self.applyChanges()
         let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
         self.epoll.wait(milliseconds: milliseconds) { ready in
+            var ready = ready
             if ready.count > 1 { ready.sort { self.cost(of: $0) < self.cost(of: $1) } }
             self.serve(ready, turn: turn, body)
         }

@@ -6,7 +6,7 @@ struct WildcardPattern: Sendable, Hashable {
     private let parts: [[UInt8]]
 
     init(_ pattern: some Collection<UInt8>) {
-        self.parts = pattern.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map(Array.init)
+        self.parts = pattern.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
     }
 
     /// The start of a text that matches a pattern.
