@@ -68,7 +68,7 @@ import Testing
         self.text = try ScrapedText(
             ServerMetrics(version: "1").text(
                 connections: ConnectionActor.Counters(),
-                admission: (running: 0, waiting: 0, limit: 0, oldestWait: .zero),
+                admission: (count: 0, limit: 0, oldest: .zero),
                 loader: LoaderStatistics()
             )
         )

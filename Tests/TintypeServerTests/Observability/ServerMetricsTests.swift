@@ -21,7 +21,7 @@ import TintypeTestSupport
         return try ScrapedText(
             self.metrics.text(
                 connections: connections,
-                admission: (running: 3, waiting: 5, limit: 36, oldestWait: .milliseconds(250)),
+                admission: (count: 5, limit: 36, oldest: .milliseconds(250)),
                 loader: LoaderStatistics()
             )
         )
@@ -74,8 +74,9 @@ import TintypeTestSupport
     }
 
     @Test(arguments: [
-        ("overloaded", "overload"), ("addressNotAllowed", "network_policy"), ("hostNotAllowed", "network_policy"),
-        ("invalidSignature", "signature"), ("downloadRefused", "source"),
+        ("overload", "overload"), ("client", "client"), ("addressNotAllowed", "network_policy"),
+        ("hostNotAllowed", "network_policy"), ("forbidden", "signature"), ("invalidSource", "source"),
+        ("downloadRefused", "source"),
     ])
     func `refusals count by reason`(code: String, reason: String) throws {
         for _ in 0..<2 {
@@ -128,8 +129,8 @@ import TintypeTestSupport
             #"tintype_build_info{version="1.2.3"}"#: 1, "tintype_http_requests_in_progress": 4,
             "tintype_http_clients_left_total": 2, "tintype_http_connections_open": 7,
             "tintype_http_connections_accepted_total": 70, "tintype_http_connections_expired_total": 1,
-            "tintype_http_admission_running": 3, "tintype_http_admission_waiting": 5,
-            "tintype_http_admission_limit": 36, "tintype_http_admission_oldest_wait_seconds": 0.25,
+            "tintype_http_admission_requests": 5, "tintype_http_admission_limit": 36,
+            "tintype_http_admission_oldest_seconds": 0.25,
             "tintype_downloads_total": 0,
         ]
         for (series, value) in expected { #expect(text.values[series] == value, "\(series)") }
