@@ -305,7 +305,8 @@ let package = Package(
         tests(
             "TintypeServerTests",
             [
-                "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypeTestSupport",
+                "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
+                "TintypeImgproxy", "TintypeTestSupport",
             ],
             exclude: ["Page/page_test.py", "Sources/s3_origin.py"]
         ),

@@ -6,6 +6,8 @@ import Tintype
 enum RefusalReason: String, CaseIterable {
     /// The server has as many requests as it can answer in time.
     case overload
+    /// The client has as many requests as it may have while others wait.
+    case client
     /// The network policy does not allow the URL of the source, or the address of its host.
     case networkPolicy = "network_policy"
     /// The URL has no valid signature.
@@ -16,9 +18,10 @@ enum RefusalReason: String, CaseIterable {
     /// The codes of errors (``AnswerNote/errorCode``) with this reason.
     var errorCodes: [String] {
         switch self {
-        case .overload: ["overloaded"]
+        case .overload: ["overload"]
+        case .client: ["client"]
         case .networkPolicy: Self.policyErrorCodes
-        case .signature: ["invalidSignature"]
+        case .signature: ["forbidden"]
         case .source: Self.sourceErrorCodes
         }
     }
@@ -28,5 +31,6 @@ enum RefusalReason: String, CaseIterable {
         .addressNotAllowed,
     ].map(\.description)
 
-    private static let sourceErrorCodes = [TintypeErrorCode.refused, .downloadRefused].map(\.description)
+    private static let sourceErrorCodes: [String] =
+        ["invalidSource"] + [TintypeErrorCode.refused, .downloadRefused].map(\.description)
 }

@@ -96,12 +96,12 @@ extension ServerMetrics {
     ///
     /// - Parameters:
     ///   - connections: The counters of the connections.
-    ///   - admission: The images that are made now, those that wait, the limit of both, and the longest wait so far.
+    ///   - admission: The number of requests that have a place, the most there may be, and the age of the oldest.
     ///   - loader: The statistics of the loader, whose own text follows.
     /// - Returns: The lines.
     func text(
         connections: ConnectionActor.Counters,
-        admission: (running: Int, waiting: Int, limit: Int, oldestWait: Duration),
+        admission: (count: Int, limit: Int, oldest: Duration),
         loader: LoaderStatistics
     ) -> String {
         let state = self.state.withLock { $0 }
@@ -110,14 +110,13 @@ extension ServerMetrics {
         text.add(1, [("version", self.version)])
         Self.write(state, to: &text)
         Self.write(connections, to: &text)
-        text.write("http_admission_running", "gauge", "Images that are made now.", admission.running)
-        text.write("http_admission_waiting", "gauge", "Requests that wait for their turn.", admission.waiting)
-        text.write("http_admission_limit", "gauge", "The most that may run and wait.", admission.limit)
+        text.write("http_admission_requests", "gauge", "Requests whose images are made or wait.", admission.count)
+        text.write("http_admission_limit", "gauge", "The most of them that are answered in time.", admission.limit)
         text.write(
-            "http_admission_oldest_wait_seconds",
+            "http_admission_oldest_seconds",
             "gauge",
-            "How long the oldest of the waiting requests has waited.",
-            admission.oldestWait / .seconds(1)
+            "The age of the oldest of them.",
+            admission.oldest / .seconds(1)
         )
         var process = PrometheusText(prefix: "process")
         ProcessFigures.current.write(to: &process)
