@@ -46,7 +46,15 @@ struct Crowd {
                 try await group.waitForAll()
             }
         }
-        while await downloads.counters.receivedHeads < Self.count { try await Task.sleep(for: .milliseconds(100)) }
+        while await downloads.counters.receivedHeads < Self.count {
+            // Otherwise the wait would have no end.
+            let counters = await downloads.counters
+            guard counters.succeeded + counters.failed == 0 else {
+                crowd.cancel()
+                throw Failure("\(counters.succeeded) were done and \(counters.failed) failed before all had begun")
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
         let during = try Resources.now()
         let idleStart = ContinuousClock.now
         try await Task.sleep(for: .seconds(3))

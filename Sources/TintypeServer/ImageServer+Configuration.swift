@@ -66,7 +66,7 @@ extension ImageServer {
             )
             loader.limits.maximumPixels = 50_000_000
             loader.limits.maximumSide = 16_384
-            loader.limits.maximumTotalPixels = 50_000_000
+            loader.limits.maximumAnimationPixels = 50_000_000
             loader.downloads.maximumBodySize = 32 << 20
             loader.downloads.maximumRedirects = 5
             loader.downloads.connectTimeout = .seconds(3)

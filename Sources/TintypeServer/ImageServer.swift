@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Tintype
+import Tintype
 import TintypeConcurrency
 
 /// A server of images that speaks imgproxy's URLs.

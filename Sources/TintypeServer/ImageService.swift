@@ -60,7 +60,7 @@ public final class ImageService: Sendable {
             uploads: uploads,
             downloads: loader.downloads
         )
-        let log = configuration.logFormat.map { AccessLog($0, to: STDOUT_FILENO) }
+        let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
         self.configuration = configuration
         self.loader = loader
         self.log = log
@@ -132,7 +132,7 @@ public final class ImageService: Sendable {
     /// ```
     public func shutdown() async {
         await self.loader.shutdown()
-        self.log?.flush()
+        await self.log?.finish(within: .seconds(1))
     }
 
     private static func rules(
@@ -186,7 +186,7 @@ extension ImageServer.Configuration {
     /// Returns the rules for URLs as the parser of addresses takes them.
     ///
     /// - Throws: ``SettingError``.
-    func addressSettings(_ addresses: Addresses) throws -> AddressSettings {
+    func addressSettings(_ addresses: Addresses) throws(SettingError) -> AddressSettings {
         var settings = AddressSettings()
         settings.pathPrefix = addresses.pathPrefix
         settings.baseURL = addresses.baseURL
@@ -212,7 +212,7 @@ extension ImageServer.Configuration {
                 settings.signer = try URLSigner(keys: keys, size: addresses.signatureSize)
             }
             return settings
-        } catch let error as AddressSettingsError {
+        } catch {
             throw SettingError(error.message)
         }
     }

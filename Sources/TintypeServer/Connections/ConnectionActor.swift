@@ -66,7 +66,7 @@ actor ConnectionActor {
     private var nextScan: UInt64 = 0
     private var isDraining = false
     private var drainWaiter: CheckedContinuation<Void, Never>?
-    private var date = DateLine(time(nil))
+    private var date = DateLine(second: time(nil))
 
     private init(_ loop: ServerLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
         self.loop = loop
@@ -477,7 +477,7 @@ actor ConnectionActor {
             if connection.isLast {
                 connection.phase = .lingering
                 connection.input = []
-                shutdown(connection.descriptor, CInt(SHUT_WR))
+                Glibc.shutdown(connection.descriptor, CInt(SHUT_WR))
                 connection.deadline = Self.milliseconds + Self.lingerMilliseconds
             } else {
                 connection.phase = .reading

@@ -3,6 +3,9 @@
 package import FoundationEssentials
 package import TintypeHTTP
 
+/// The status line and the fields of an answer. The downloader has a type called `ResponseHead` as well.
+package typealias AnswerHead = ResponseHead
+
 /// The answer to a request.
 package struct ServerAnswer: Sendable {
     /// The content of an answer.

@@ -25,7 +25,7 @@ extension ImageHandler {
             fields.append("1", for: "X-Image-Fallback")
             fields.append(response.data.count, for: "Content-Length")
             return ServerAnswer(
-                ResponseHead(status: fallbackStatus ?? 200, fields: fields), body: .data(response.data), note: note
+                AnswerHead(status: fallbackStatus ?? 200, fields: fields), body: .data(response.data), note: note
             )
         }
         let prepared: ImageRoute.Prepared
@@ -68,7 +68,7 @@ extension ImageHandler {
         fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         fields.append(response.source.rawValue, for: "X-Cache")
         if Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) == .notModified {
-            return ServerAnswer(ResponseHead(status: 304, fields: fields), note: note)
+            return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
         }
         let selection = RangeSelection(
             head, length: response.data.count, entityTag: etag, lastModified: nil, now: Date()
@@ -88,15 +88,15 @@ extension ImageHandler {
         switch selection {
         case .whole:
             fields.append(data.count, for: "Content-Length")
-            return ServerAnswer(ResponseHead(status: 200, fields: fields), body: .data(data), note: note)
+            return ServerAnswer(AnswerHead(status: 200, fields: fields), body: .data(data), note: note)
         case .part(let part):
             fields.append(part.length, for: "Content-Length")
             let start = data.startIndex + part.offset
             let bytes = data[start..<(start + part.length)]
-            return ServerAnswer(ResponseHead(status: 206, fields: fields), body: .data(bytes), note: note)
+            return ServerAnswer(AnswerHead(status: 206, fields: fields), body: .data(bytes), note: note)
         case .unsatisfiable:
             fields.append(0, for: "Content-Length")
-            return ServerAnswer(ResponseHead(status: 416, fields: fields), note: note)
+            return ServerAnswer(AnswerHead(status: 416, fields: fields), note: note)
         }
     }
 
@@ -104,10 +104,10 @@ extension ImageHandler {
 
     private func prepare(_ response: EncodedResponse, _ etag: String, of route: ImageRoute) -> ImageRoute.Prepared {
         var fields = self.fields(response, etag, of: route)
-        let notModified = ResponseHead(status: 304, fields: fields)
+        let notModified = AnswerHead(status: 304, fields: fields)
         fields.append(response.data.count, for: "Content-Length")
         return ImageRoute.Prepared(
-            etag: etag, head: ResponseHead(status: 200, fields: fields), notModified: notModified
+            etag: etag, head: AnswerHead(status: 200, fields: fields), notModified: notModified
         )
     }
 
@@ -207,13 +207,12 @@ extension ImageHandler {
     /// Returns the answer to a URL that the server refuses.
     func answer(_ refusal: RoutePlanner.Refusal) -> ServerAnswer {
         let text = self.configuration.explainsErrors ? refusal.message : refusal.publicText
-        return self.errorAnswer(refusal.status, text, code: "\(refusal.status)", message: refusal.message)
+        return self.errorAnswer(refusal.status, text, code: refusal.code, message: refusal.message)
     }
 
     /// Returns the answer to a request for which there is no place.
     func answer(_ refusal: Admission.Refusal) -> ServerAnswer {
-        self.metrics.recordRefusal(refusal == .client ? "client" : "overload")
-        return self.errorAnswer(
+        self.errorAnswer(
             refusal.status,
             refusal == .client ? "Too many requests" : "The server is busy",
             code: refusal == .client ? "client" : "overload",

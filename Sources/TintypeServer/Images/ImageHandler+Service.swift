@@ -52,12 +52,12 @@ extension ImageHandler {
         let given = Array((head.onlyValue(for: "Authorization") ?? "").utf8)
         let expected = Array("Bearer \(secret)".utf8)
         guard given.count == expected.count else { return false }
-        return zip(given, expected).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+        return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     /// Returns the answer to a browser that asks what it may do from another site.
     func optionsAnswer() -> ServerAnswer {
-        var head = ResponseHead(status: 204)
+        var head = AnswerHead(status: 204)
         head.fields.append("GET, HEAD, OPTIONS", for: "Allow")
         if let origin = self.configuration.allowedOrigin {
             head.fields.append(origin, for: "Access-Control-Allow-Origin")
@@ -101,11 +101,11 @@ extension ImageHandler {
         let counters = await self.connections.withLock { $0 }?.counters ?? ConnectionActor.Counters()
         let text = self.metrics.text(
             connections: counters,
-            admission: (figures.count, figures.limit, figures.oldest),
+            admission: figures,
             loader: await self.loader.statistics()
         )
         let data = Data(text.utf8)
-        var head = ResponseHead(status: 200)
+        var head = AnswerHead(status: 200)
         head.fields.append("text/plain; version=0.0.4; charset=utf-8", for: "Content-Type")
         head.fields.append(data.count, for: "Content-Length")
         head.fields.append("no-store", for: "Cache-Control")
@@ -139,7 +139,7 @@ extension ImageHandler {
             let size = try await self.loader.dataResponse(for: source).data.count
             let information = ImageInformation(header, byteCount: size)
             let data = try JSONEncoder().encode(information)
-            var head = ResponseHead(status: 200)
+            var head = AnswerHead(status: 200)
             head.fields.append("application/json", for: "Content-Type")
             head.fields.append(data.count, for: "Content-Length")
             head.fields.append("max-age=60, public", for: "Cache-Control")
@@ -170,14 +170,14 @@ extension ImageHandler {
             return .text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
         }
         if head.target.contains("?"), let path = PageForm.path(of: head.target) {
-            var answer = ResponseHead(status: 303)
+            var answer = AnswerHead(status: 303)
             answer.fields.append(self.signed(path), for: "Location")
             answer.fields.append(0, for: "Content-Length")
             answer.fields.append("no-store", for: "Cache-Control")
             return ServerAnswer(answer)
         }
         let page = Data(PageContents.html.utf8)
-        var answer = ResponseHead(status: 200)
+        var answer = AnswerHead(status: 200)
         answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
         answer.fields.append(page.count, for: "Content-Length")
         answer.fields.append("no-cache", for: "Cache-Control")
@@ -209,7 +209,7 @@ extension ImageHandler {
             guard let uploads else { return self.refusal(404, "The page is off.") }
             let id = uploads.add(request.body)
             let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
-            var head = ResponseHead(status: 200)
+            var head = AnswerHead(status: 200)
             head.fields.append("application/json", for: "Content-Type")
             head.fields.append(data.count, for: "Content-Length")
             head.fields.append("no-store", for: "Cache-Control")
@@ -271,7 +271,7 @@ private struct ImageInformation: Encodable {
         self.format = header.format.name
         self.width = size.width
         self.height = size.height
-        self.orientation = header.orientation.rawValue
+        self.orientation = Int(header.orientation.rawValue)
         self.frames = header.animation.frameCount
         self.hasAlpha = header.hasAlpha
         self.bitDepth = header.bitDepth

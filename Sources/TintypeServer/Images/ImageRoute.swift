@@ -30,8 +30,8 @@ final class ImageRoute: Sendable {
     /// The fields of an answer, as long as the bytes stay the same.
     struct Prepared: Sendable {
         let etag: String
-        let head: ResponseHead
-        let notModified: ResponseHead
+        let head: AnswerHead
+        let notModified: AnswerHead
     }
 
     init(address: ImageAddress, work: Work, varies: Bool, origin: String) {

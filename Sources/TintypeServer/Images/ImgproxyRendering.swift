@@ -32,7 +32,7 @@ struct ImgproxyRendering: SizedTransformer {
         self.key = "imgproxy(\(Self.revision),\(options.renderingText),\(light.rawValue)\(overlay ?? ""))"
     }
 
-    func transforms(for size: TintypeImage.PixelSize) throws -> TransformPipeline {
+    func transforms(for size: TintypeImage.PixelSize) throws(TransformError) -> TransformPipeline {
         let options = self.options
         var steps: [ImageTransform] = []
         if options.rotation != 0 { steps.append(.rotate(degrees: Double(options.rotation))) }

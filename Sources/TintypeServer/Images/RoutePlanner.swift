@@ -9,6 +9,8 @@ struct RoutePlanner: Sendable {
     /// A URL that the server does not answer with an image.
     struct Refusal: Error, Sendable {
         let status: Int
+        /// The stable name of the reason.
+        let code: String
         /// The text for the client.
         let publicText: String
         /// The text for the log, and for the client while ``ImageServer/Configuration/explainsErrors``.
@@ -16,12 +18,14 @@ struct RoutePlanner: Sendable {
 
         init(_ error: AddressError) {
             self.status = error.status
+            self.code = "\(error.reason)"
             self.publicText = error.publicText
             self.message = error.message
         }
 
-        init(status: Int, publicText: String, message: String) {
+        init(status: Int, code: String, publicText: String, message: String) {
             self.status = status
+            self.code = code
             self.publicText = publicText
             self.message = message
         }
@@ -79,7 +83,7 @@ struct RoutePlanner: Sendable {
         do {
             request = try self.sources.request(for: address)
         } catch {
-            throw Refusal(status: 404, publicText: "Invalid source URL", message: error.message)
+            throw Refusal(status: 404, code: "invalidSource", publicText: "Invalid source URL", message: error.message)
         }
         request.source.cacheKey = purges.cacheKey(of: address.source)
         request.caching.originals = .disk
@@ -118,6 +122,7 @@ struct RoutePlanner: Sendable {
         guard options.autoRotates else {
             throw Refusal(
                 status: 422,
+                code: "unsupportedOption",
                 publicText: "Invalid URL",
                 message: "auto_rotate:0 is not supported: images are always upright."
             )
@@ -166,6 +171,7 @@ struct RoutePlanner: Sendable {
         guard let format = ImageFormat(name) else {
             throw Refusal(
                 status: 422,
+                code: "unsupportedFormat",
                 publicText: "Invalid URL",
                 message: "The format \(name.rawValue) cannot be written; jpg, png, gif and webp can."
             )

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeHTTP
+
 extension LogLines {
     /// Appends the line of an exchange.
     ///

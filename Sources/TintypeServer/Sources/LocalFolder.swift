@@ -41,6 +41,9 @@ final class LocalFolder: Sendable {
     /// The failures of the system, which say nothing about the file.
     private static let failures = [EMFILE, ENFILE, ENOMEM, EIO, EAGAIN, EINTR]
 
+    /// O_PATH, a constant of GNU that Swift does not import: needs no permission to list the folder.
+    private static let pathOnly: CInt = 0o10000000
+
     private func openAtOnce(_ path: LocalPath, flags: CInt) -> CInt {
         Self.withCString(path.components.joined(separator: "/".utf8)) {
             cshims_open_beneath(self.descriptor, $0, flags)
@@ -52,7 +55,7 @@ final class LocalFolder: Sendable {
         var folder = self.descriptor
         defer { if folder != self.descriptor { close(folder) } }
         for name in path.components.dropLast() {
-            let next = Self.withCString(name) { openat(folder, $0, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+            let next = Self.withCString(name) { openat(folder, $0, Self.pathOnly | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
             let code = errno
             if folder != self.descriptor { close(folder) }
             folder = self.descriptor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
+import FoundationEssentials
 package import Tintype
 
 /// Fetches the files below one folder, with URLs such as `local:///holidays/beach.jpg`.

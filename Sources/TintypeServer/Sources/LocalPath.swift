@@ -26,7 +26,7 @@ struct LocalPath: Sendable, CustomStringConvertible {
     }
 
     /// The path for messages.
-    var description: String { String(decoding: self.components.joined(separator: "/".utf8), as: UTF8.self) }
+    var description: String { String(decoding: Array(self.components.joined(separator: "/".utf8)), as: UTF8.self) }
 
     private static func isName(_ name: [UInt8]) -> Bool {
         let isSpecial = name.isEmpty || name == Array(".".utf8) || name == Array("..".utf8)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
+import FoundationEssentials
 package import Tintype
 
 /// Fetches objects of S3 or a compatible store, with URLs such as `s3://bucket/holidays/beach.jpg`.

@@ -22,15 +22,15 @@ struct SourceFetchers: Sendable {
         self.allowed = allowed
         do {
             self.local = try sources.localRoot.map { root in
-                Named(try LocalFolderFetcher(root: root.path(percentEncoded: false), downloads: downloads), name: "local")
+                Named("local", try LocalFolderFetcher(root: root.path(percentEncoded: false), downloads: downloads))
             }
             self.store = try sources.s3.map { store in
-                Named(try Self.fetcher(of: store, downloads), name: "s3")
+                Named("s3", try Self.fetcher(of: store, downloads))
             }
         } catch {
             throw SettingError("\(error)")
         }
-        self.uploads = uploads.map { Named(UploadFetcher(uploads: $0), name: "upload") }
+        self.uploads = uploads.map { Named("upload", UploadFetcher(uploads: $0)) }
     }
 
     /// Returns the request for the source of an address.
