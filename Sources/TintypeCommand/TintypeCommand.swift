@@ -13,18 +13,21 @@ struct TintypeCommand {
         static let usage: CInt = 2
     }
 
+    /// The signals of the process.
+    static let interrupt = Interrupt(takesHangup: Argument.all.first?.text == ServeCommand.name)
+
     private static let version = "0.1.0"
 
     private static var subcommands: [any Subcommand.Type] {
         [
             LoadCommand.self, ShowCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self,
-            PrefetchCommand.self,
+            PrefetchCommand.self, ServeCommand.self,
         ]
     }
 
     static func main() {
         Output.reserve()
-        let interrupt = Interrupt()
+        let interrupt = self.interrupt
         do {
             try ProcessLimits.prepare()
         } catch {
@@ -33,9 +36,7 @@ struct TintypeCommand {
         }
         let work = Task(name: "command") { @concurrent in await self.run(Argument.all) }
         Task(name: "exit") { @concurrent in
-            let code = await work.value
-            // As shells do: 128 and the number of the signal.
-            exit(interrupt.signal.map { 128 + $0 } ?? code)
+            exit(interrupt.exitCode(await work.value))
         }
         interrupt.wait { work.cancel() }
     }

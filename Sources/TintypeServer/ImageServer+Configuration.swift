@@ -33,10 +33,14 @@ extension ImageServer {
         public var purgeSecret: String?
         /// The value of `Access-Control-Allow-Origin`, or `nil` for none.
         public var allowedOrigin: String?
+        /// A second path of `/health`, or `nil` for none.
+        public var healthPath: String?
         /// Whether answers say in detail what is wrong; for development only.
         public var explainsErrors = false
         /// The form of log lines, or `nil` for no log.
         public var logFormat: LogFormat? = .text
+        /// The least important log lines to write; default ``LogLevel/info``.
+        public var logLevel: LogLevel = .info
         /// The settings of the loader: caches, downloads, limits of images.
         ///
         /// The defaults are stricter than those of `LoaderActor.Configuration`: the server loads what its clients name.
@@ -84,6 +88,16 @@ extension ImageServer {
         case text
         /// One JSON object for each request.
         case json
+    }
+
+    /// The importance of log lines.
+    public enum LogLevel: String, Sendable, CaseIterable {
+        /// Each request, and the events of the server.
+        case info
+        /// Answers that could not be given as asked, and settings without an effect.
+        case warning
+        /// Failures of the server itself.
+        case error
     }
 }
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Tintype
+
+extension ImageServer.Configuration {
+    /// Checks the settings, each by itself and with the others.
+    ///
+    /// A server that other machines reach needs keys, unless ``isInsecure`` says that everyone may use it.
+    ///
+    /// ```swift
+    /// var configuration = ImageServer.Configuration()
+    /// configuration.listenAddress = "0.0.0.0:8080"
+    /// try configuration.check()  // throws: there are no keys
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` for the first mistake.
+    public func check() throws(SettingError) {
+        try self.checkListeners()
+        try self.addresses.check()
+        try self.images.check()
+        try self.sources.check()
+        try self.load.check()
+        try Self.require(self.caching.lifetime >= .zero, "lifetime", "must not be negative")
+        try Self.require(self.caching.errorLifetime >= .zero, "error-lifetime", "must not be negative")
+        for (name, text) in [
+            ("secret", self.secret), ("purge-secret", self.purgeSecret), ("allow-origin", self.allowedOrigin),
+            ("health-path", self.healthPath),
+        ] {
+            let isValid = text.map { !$0.isEmpty && !$0.hasControlCharacters } ?? true
+            try Self.require(isValid, name, "must be text without control characters, or absent")
+        }
+        try Self.require(self.healthPath?.hasPrefix("/") ?? true, "health-path", "must begin with a slash")
+    }
+
+    /// Whether only programs on this machine reach the listener for images.
+    var listensOnLoopback: Bool {
+        (try? ListeningSocket.isLoopback(self.listenAddress)) ?? false
+    }
+
+    private func checkListeners() throws(SettingError) {
+        try Self.checkAddress(self.listenAddress, "listen")
+        if let metricsAddress = self.metricsAddress {
+            try Self.checkAddress(metricsAddress, "metrics-listen")
+            try Self.require(
+                metricsAddress != self.listenAddress || metricsAddress.hasSuffix(":0"),
+                "metrics-listen",
+                "must be another address than listen"
+            )
+        }
+        guard self.isInsecure || !self.addresses.keys.isEmpty || self.listensOnLoopback else {
+            throw SettingError(
+                "Other machines reach \(self.listenAddress), and without keys everyone could use the server. Give a "
+                    + "key and a salt, listen on 127.0.0.1, or permit it with --insecure."
+            )
+        }
+    }
+
+    private static func checkAddress(_ address: String, _ name: String) throws(SettingError) {
+        do throws(ListenError) {
+            _ = try ListeningSocket.isLoopback(address)
+        } catch {
+            throw SettingError("The setting \(name) is wrong: \(error.description)")
+        }
+        var host = String(address[..<(address.lastIndex(of: ":") ?? address.startIndex)])
+        if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
+        try Self.require(
+            host.isEmpty || host == "localhost" || IPAddress(host) != nil,
+            name,
+            "must name an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and not \(address)"
+        )
+    }
+
+    /// Throws an error about a setting unless a condition holds.
+    fileprivate static func require(
+        _ condition: Bool,
+        _ name: String,
+        _ rule: @autoclosure () -> String
+    ) throws(SettingError) {
+        guard condition else { throw SettingError("The setting \(name) \(rule()).") }
+    }
+}
+
+extension ImageServer.Configuration.Addresses {
+    fileprivate func check() throws(SettingError) {
+        typealias Configuration = ImageServer.Configuration
+        try Configuration.require((1...32).contains(self.signatureSize), "signature-size", "must be 1 to 32")
+        try Configuration.require(
+            !self.argumentsSeparator.isEmpty && !self.argumentsSeparator.contains("/"),
+            "arguments-separator",
+            "must be text without a slash"
+        )
+        try Configuration.require(
+            self.replacements.allSatisfy { !$0.pattern.isEmpty },
+            "replace",
+            "must have a pattern before each ="
+        )
+        try Configuration.require(
+            !self.usesOnlyPresets || !self.presets.isEmpty,
+            "only-presets",
+            "needs a preset, because URLs could name none"
+        )
+        for (name, options) in self.presets.sorted(by: { $0.key < $1.key }) {
+            try self.checkPreset(name, options)
+        }
+    }
+
+    /// Checks the name of a preset, and that the presets in it exist.
+    private func checkPreset(_ name: String, _ options: String) throws(SettingError) {
+        let separator = self.argumentsSeparator
+        guard !name.isEmpty, !name.contains("/"), !name.contains(separator) else {
+            throw SettingError("The preset \(name)=\(options) needs a name without / and \(separator).")
+        }
+        for option in options.split(separator: "/") {
+            let parts = option.split(separator: separator, omittingEmptySubsequences: false)
+            guard parts.count > 1, let first = parts.first, !first.isEmpty else {
+                throw SettingError(
+                    "The preset \(name) has \(option) among its options; write options as name\(separator)value, with "
+                        + "slashes between them."
+                )
+            }
+            guard first == "preset" || first == "pr" else { continue }
+            if let missing = parts.dropFirst().first(where: { self.presets[String($0)] == nil }) {
+                throw SettingError("The preset \(name) names the preset \(missing), which does not exist.")
+            }
+        }
+    }
+}
+
+extension ImageServer.Configuration.Images {
+    /// The longest side that a result can have: a JPEG has no longer ones.
+    static let longestSide = 65_500
+
+    fileprivate func check() throws(SettingError) {
+        typealias Configuration = ImageServer.Configuration
+        try Configuration.require((1...100).contains(self.quality), "quality", "must be 1 to 100")
+        try Configuration.require(
+            self.qualities.values.allSatisfy { (1...100).contains($0) },
+            "format-quality",
+            "must be 1 to 100 for each format"
+        )
+        try Configuration.require((0...9).contains(self.pngLevel), "png-level", "must be 0 to 9")
+        try Configuration.require(
+            !self.preferredFormats.isEmpty && self.preferredFormats.allSatisfy { WrittenFormats.all.contains($0) },
+            "preferred-formats",
+            "must name at least one of \(WrittenFormats.all.map { $0.name }.joined(separator: ", "))"
+        )
+        try Configuration.require(self.maximumFrames >= 1, "max-frames", "must be at least 1")
+        try Configuration.require(
+            (1...Self.longestSide).contains(self.maximumResultSide),
+            "max-result-side",
+            "must be 1 to \(Self.longestSide)"
+        )
+        try Configuration.require((0...1).contains(self.watermarkOpacity), "watermark-opacity", "must be 0 to 1")
+        try Configuration.require(
+            self.fallbackStatus.map { (200...599).contains($0) } ?? true,
+            "fallback-status",
+            "must be 200 to 599"
+        )
+        try Configuration.require(
+            (self.fallbackLifetime ?? .zero) >= .zero,
+            "fallback-lifetime",
+            "must not be negative"
+        )
+    }
+}
+
+extension ImageServer.Configuration.Sources {
+    private static let schemes = ["http", "https", "local", "s3"]
+
+    fileprivate func check() throws(SettingError) {
+        for pattern in self.allowed {
+            guard Self.isPattern(pattern) else {
+                throw SettingError(
+                    "The pattern \(pattern) of allow is no beginning of a source URL; write one such as "
+                        + "https://*.example.org/, with one of \(Self.schemes.joined(separator: ", "))."
+                )
+            }
+        }
+        guard let s3 = self.s3, (s3.accessKey == nil) != (s3.secretKey == nil) else { return }
+        throw SettingError("The access key of S3 and its secret belong together; give both or neither of them.")
+    }
+
+    private static func isPattern(_ text: String) -> Bool {
+        let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, Self.schemes.contains(parts[0].lowercased()) else { return false }
+        guard !text.contains(where: { $0.isWhitespace || $0 == "\\" || $0 == "#" }), !text.hasControlCharacters else {
+            return false
+        }
+        return !parts[1].prefix { $0 != "/" }.contains("@")
+    }
+}
+
+extension ImageServer.Configuration.Load {
+    fileprivate func check() throws(SettingError) {
+        typealias Configuration = ImageServer.Configuration
+        for (name, time) in [
+            ("answer-time", self.answerTime), ("queue-time", self.queueTime), ("head-time", self.headTime),
+            ("write-time", self.writeTime),
+        ] {
+            try Configuration.require(time > .zero, name, "must be over zero")
+        }
+        try Configuration.require(self.idleTime >= .zero, "idle-time", "must not be negative")
+        try Configuration.require(self.drainTime >= .zero, "drain-time", "must not be negative")
+        try Configuration.require(self.connectionCount >= 1, "connections", "must be at least 1")
+        try Configuration.require((self.queueCount ?? 1) >= 1, "queue-size", "must not be negative")
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ServerSetting {
+    /// The settings of the caches of the server and of its clients.
+    static let ofCaching: [ServerSetting] = [
+        ServerSetting(
+            "cache-dir",
+            .folder,
+            "the folder of the disk cache; default ~/.cache/tintype"
+        ) { $0.configuration.loader.disk?.directory = $1 },
+        ServerSetting(
+            "cache-size",
+            .bytes,
+            "the most bytes of the disk cache, or 0 for no disk cache; default 1GiB"
+        ) { $0.cacheSize = $1 },
+        ServerSetting(
+            "memory-size",
+            .bytes,
+            "the most bytes of images in memory, half of them for results; default a part of the machine's memory"
+        ) {
+            $0.configuration.loader.memory.costLimit = $1 / 2
+            $0.configuration.loader.memory.encodedCostLimit = $1 - $1 / 2
+        },
+        ServerSetting(
+            "lifetime",
+            .timeOrZero,
+            "the lifetime of images in clients, or 0 for no-cache; default 365d",
+            foreign: ["IMGPROXY_TTL"]
+        ) { $0.configuration.caching.lifetime = $1 },
+        ServerSetting(
+            "origin-lifetime",
+            .flag,
+            "images have the lifetime that their origin gives, if it gives one",
+            foreign: ["IMGPROXY_CACHE_CONTROL_PASSTHROUGH"]
+        ) { $0.configuration.caching.passesOriginLifetime = $1 },
+        ServerSetting(
+            "error-lifetime",
+            .timeOrZero,
+            "the lifetime in clients of errors about missing or unreadable sources; default 60s"
+        ) { $0.configuration.caching.errorLifetime = $1 },
+        ServerSetting(
+            "canonical-link",
+            .flag,
+            "answers name their source in a Link field as canonical",
+            foreign: ["IMGPROXY_SET_CANONICAL_HEADER"]
+        ) { $0.configuration.caching.setsCanonicalLink = $1 },
+    ]
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The text of a file of settings: one `name = value` a line.
+///
+/// Empty lines and lines that begin with `#` do not count. A value may be in single or double quotes.
+struct SettingsFile {
+    /// The values by the name of the setting, in the order of the file.
+    let values: [String: [SettingValue]]
+
+    /// Reads a file.
+    ///
+    /// - Throws: ``SettingError`` with the number of the line, also for a name that no setting has.
+    init(_ file: String) throws(SettingError) {
+        let names = Set(ServerSetting.all.map { $0.name })
+        var values: [String: [SettingValue]] = [:]
+        let lines = file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, content) in lines.enumerated() {
+            // Some editors begin a file with a byte order mark.
+            let hasMark = index == 0 && content.hasPrefix("\u{FEFF}")
+            let line = (hasMark ? content.dropFirst() : content).trimmed
+            guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].trimmed
+            guard parts.count == 2 else {
+                throw SettingError("Line \(index + 1) of the file is no setting; write it as name = value.")
+            }
+            guard names.contains(name) else {
+                throw SettingError("Line \(index + 1) of the file sets \(name), which is no setting; see --help.")
+            }
+            guard let text = Self.unquoted(parts[1].trimmed) else {
+                throw SettingError("Line \(index + 1) of the file has a quote without its end.")
+            }
+            if let value = SettingValue(text, spelling: "\(name) in line \(index + 1)") {
+                values[name, default: []].append(value)
+            }
+        }
+        self.values = values
+    }
+
+    /// Returns a value without the quotes around it, or `nil` if one of them is missing.
+    private static func unquoted(_ text: String) -> String? {
+        guard let quote = text.first, quote == "\"" || quote == "'" else { return text }
+        guard text.count >= 2, text.last == quote else { return nil }
+        return String(text.dropFirst().dropLast())
+    }
+}
