@@ -30,7 +30,7 @@ package enum FieldText {
 
     /// Whether `text` is a token, as names of fields are (RFC 9110, 5.6.2).
     package static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(Self.isTokenByte)
+        !text.isEmpty && text.utf8.allSatisfy(ByteSet.token.contains)
     }
 
     /// Returns whether a request field of this name determines the end of its message or the fate of its connection
@@ -47,14 +47,5 @@ package enum FieldText {
     /// Whether `text` is a number as fields have them: digits only, where Swift's own parsers take a sign as well.
     static func isNumber(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 }

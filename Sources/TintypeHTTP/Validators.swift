@@ -35,7 +35,7 @@ package struct EntityTag: Sendable, Hashable {
 /// (RFC 9110, 8.8, and RFC 9111, 4.3).
 package struct Validators: Sendable, Hashable {
     /// Dates that are further apart than this are told apart by the clock of any server.
-    private static let clockDoubt: TimeInterval = 60
+    static let clockDoubt: TimeInterval = 60
 
     package let tag: EntityTag?
     /// The date of modification, as it was written.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Header fields of a response as the bytes of their lines.
+///
+/// Every line is valid: a field that would break the head cannot be added.
+package struct FieldLines: Sendable, Equatable {
+    private(set) var bytes: [UInt8] = []
+
+    package init() {}
+
+    /// Adds a field.
+    ///
+    /// Returns `false`, and adds nothing, if `name` is not a token or `value` has a control character.
+    @discardableResult
+    package mutating func append(_ value: String, for name: String) -> Bool {
+        guard FieldText.isToken(name), FieldText.isValue(value) else { return false }
+        self.bytes.append(contentsOf: name.utf8)
+        self.bytes.append(UInt8(ascii: ":"))
+        self.bytes.append(UInt8(ascii: " "))
+        self.bytes.append(contentsOf: value.utf8)
+        self.bytes.append(UInt8(ascii: "\r"))
+        self.bytes.append(UInt8(ascii: "\n"))
+        return true
+    }
+
+    /// Adds a field whose value is a number.
+    @discardableResult
+    package mutating func append(_ value: Int, for name: String) -> Bool {
+        self.append(String(value), for: name)
+    }
+
+    /// Removes all fields, and keeps their memory for the next ones.
+    package mutating func removeAll() {
+        self.bytes.removeAll(keepingCapacity: true)
+    }
+}
