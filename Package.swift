@@ -98,6 +98,7 @@ let package = Package(
         .library(name: "TintypeDownloading", targets: ["TintypeDownloading"]),
 
         // Only for the packages in Benchmarks, Checks, Examples and Fuzz: these modules change without notice.
+        .library(name: "TintypeImgproxy", targets: ["TintypeImgproxy"]),
         .library(name: "TintypeTestSupport", targets: ["TintypeTestSupport"]),
         .library(name: "TintypeConformanceSupport", targets: ["TintypeConformanceSupport"]),
         .library(name: "TintypeOrderStorm", targets: ["TintypeOrderStorm"]),
@@ -145,6 +146,7 @@ let package = Package(
         module("TintypeImage", ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
         module("TintypeConcurrency", ["TintypeErrors", "CTintypeShims"]),
         module("TintypeHTTP", ["CTintypeCrypto"]),
+        module("TintypeImgproxy", ["CTintypeCrypto"]),
 
         // Floor 2
         module(
@@ -250,6 +252,7 @@ let package = Package(
         tests("TintypeImageTests", ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
         tests("TintypeConcurrencyTests", ["TintypeConcurrency", "TintypeTestSupport"]),
         tests("TintypeHTTPTests", ["TintypeHTTP"]),
+        tests("TintypeImgproxyTests", ["TintypeImgproxy"]),
         tests(
             "TintypeCodingTests",
             [

@@ -34,6 +34,7 @@ let package = Package(
             swiftSettings: policy
         ),
         fuzzer("FuzzGIF"),
+        fuzzer("FuzzImageAddress", [.product(name: "TintypeImgproxy", package: "tintype")]),
         fuzzer("FuzzJPEG"),
         fuzzer("FuzzJPEGEntropy"),
         fuzzer("FuzzJPEGTransform", [.product(name: "TintypeConformanceSupport", package: "tintype")]),

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The meaning of an imgproxy URL: a source and what to do with it.
+package struct ImageAddress: Sendable, Hashable {
+    package var options: ProcessingOptions
+    /// The scheme of the source.
+    package var scheme: SourceScheme
+    /// The absolute URL of the source.
+    ///
+    /// A URL with `http` or `https` has ASCII characters only, except in the name of the host. It has no user name, no
+    /// fragment and no dot segments. In other URLs, everything after the scheme is the key, and no character of it is
+    /// encoded.
+    package var source: String
+    /// The version of an object in a store: the text behind the query separator. Always `nil` for `http` and `https`.
+    package var objectVersion: String?
+
+    /// A text for cache keys: equal for addresses with equal results.
+    package var canonicalText: String {
+        // No source has line breaks.
+        "\(self.source)\n\(self.objectVersion ?? "")\n\(self.options.canonicalText)"
+    }
+}
+
+/// The kinds of sources.
+package enum SourceScheme: String, Sendable, Hashable, CaseIterable {
+    case http, https, local, s3
+
+    /// Whether the source is a URL of the web.
+    package var isWeb: Bool { self == .http || self == .https }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Collects the options of one URL.
+struct OptionReader {
+    let settings: AddressSettings
+    let presets: [String: [OptionText]]
+    private(set) var options: ProcessingOptions
+    /// The presets whose options are being applied, the innermost last.
+    private var openPresets: [String] = []
+    private var count = 0
+    /// The presets that contain themselves.
+    private(set) var loops: [String] = []
+
+    /// The most options of a URL, with those of all its presets. Nested presets multiply.
+    private static let limit = 1_000
+
+    init(settings: AddressSettings, presets: [String: [OptionText]]) {
+        self.settings = settings
+        self.presets = presets
+        self.options = settings.defaults
+    }
+
+    /// Applies an option.
+    mutating func apply(_ option: OptionText) throws(AddressError) {
+        self.count += 1
+        guard self.count <= Self.limit else {
+            throw .invalidURL("There are more than \(Self.limit) options, with those of the presets.")
+        }
+        // The owner of the server writes the presets.
+        let isAllowed = self.settings.allowedOptions.isEmpty || self.settings.allowedOptions.contains(option.spelling)
+        guard isAllowed || !self.openPresets.isEmpty else {
+            throw .invalidURL("The option \(Quotation.of(option.spelling)) is not allowed on this server.")
+        }
+        guard !option.name.isSecurityOption || self.settings.allowsSecurityOptions else {
+            throw AddressError(
+                reason: .forbiddenOption,
+                message: "The option \(Quotation.of(option.spelling)) sets a limit, which this server does not allow."
+            )
+        }
+        do throws(OptionError) {
+            try self.options.set(option.name, OptionArguments(option.arguments[...]))
+        } catch {
+            throw .invalidURL("Option \(option.spelling): \(error.message)")
+        }
+        if option.name == .preset { try self.apply(presets: option.arguments) }
+    }
+
+    /// Applies the options of presets in their order. A preset within itself has no effect.
+    mutating func apply(presets names: [String]) throws(AddressError) {
+        for name in names {
+            guard let preset = self.presets[name] else {
+                throw .invalidURL("There is no preset \(Quotation.of(name)).")
+            }
+            guard !self.openPresets.contains(name) else {
+                self.loops.append(name)
+                continue
+            }
+            self.openPresets.append(name)
+            for option in preset { try self.apply(option) }
+            self.openPresets.removeLast()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The part of a URL behind the options: a source and the extension of the result.
+struct SourceText {
+    /// The decoded source. Not empty.
+    let source: [UInt8]
+    /// The extension. Empty if there is none.
+    let suffix: String
+
+    /// Reads the text from the first segment that is not an option.
+    init(_ text: ArraySlice<UInt8>, includesFileName: Bool) throws(AddressError) {
+        let marker = "plain/".utf8
+        if text.starts(with: marker) {
+            let (source, suffix) = try Self.split(text.dropFirst(marker.count), at: UInt8(ascii: "@"))
+            guard let decoded = PercentText.decode(source) else {
+                throw .invalidURL("The source has a percent sign without two hexadecimal digits. Write it as %25.")
+            }
+            (self.source, self.suffix) = (decoded, suffix)
+        } else {
+            var text = text
+            if includesFileName, let slash = text.lastIndex(of: UInt8(ascii: "/")) { text = text[..<slash] }
+            let (source, suffix) = try Self.split(text.filter { $0 != UInt8(ascii: "/") }[...], at: UInt8(ascii: "."))
+            guard let decoded = Base64URL.decode(source) else {
+                throw .invalidURL("The source is not URL-safe Base64. Put \"plain/\" in front of a plain URL.")
+            }
+            (self.source, self.suffix) = (decoded, suffix)
+        }
+        guard !self.source.isEmpty else { throw .invalidURL("The source is empty.") }
+    }
+
+    /// Splits a text into a source and an extension.
+    private static func split(
+        _ text: ArraySlice<UInt8>,
+        at mark: UInt8
+    ) throws(AddressError) -> (source: ArraySlice<UInt8>, suffix: String) {
+        let parts = text.split(separator: mark, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count <= 2, let source = parts.first, !source.isEmpty else {
+            let mark = Unicode.Scalar(mark)
+            throw .invalidURL(
+                parts.count > 2
+                    ? "The source has several characters \"\(mark)\". Only one may stand before the extension."
+                    : "The source is empty."
+            )
+        }
+        return (source, parts.count == 2 ? String(decoding: parts[1], as: UTF8.self) : "")
+    }
+}

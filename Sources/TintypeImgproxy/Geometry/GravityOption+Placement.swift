@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension GravityOption {
+    /// Returns the place of a box of size `inner` in an image of size `outer`.
+    ///
+    /// Offsets in pixels are multiplied by `pixelRatio`. With `overhangs`, the box may leave the image, except for one
+    /// pixel. Otherwise it stays inside if it is not larger. A smart place is the centre.
+    func place(_ inner: PixelSize, in outer: PixelSize, pixelRatio: Double, overhangs: Bool = false) -> PixelBox {
+        let x = self.start(
+            of: inner.width,
+            in: outer.width,
+            edge: Self.leftKinds.contains(self.kind) ? .low : Self.rightKinds.contains(self.kind) ? .high : .center,
+            offset: self.x,
+            pixelRatio: pixelRatio,
+            overhangs: overhangs
+        )
+        let y = self.start(
+            of: inner.height,
+            in: outer.height,
+            edge: Self.topKinds.contains(self.kind) ? .low : Self.bottomKinds.contains(self.kind) ? .high : .center,
+            offset: self.y,
+            pixelRatio: pixelRatio,
+            overhangs: overhangs
+        )
+        return PixelBox(x: x, y: y, width: inner.width, height: inner.height)
+    }
+
+    private enum Edge { case low, center, high }
+
+    private static let leftKinds: Set<Kind> = [.west, .northWest, .southWest]
+    private static let rightKinds: Set<Kind> = [.east, .northEast, .southEast]
+    private static let topKinds: Set<Kind> = [.north, .northWest, .northEast]
+    private static let bottomKinds: Set<Kind> = [.south, .southWest, .southEast]
+
+    private func start(
+        of inner: Int,
+        in outer: Int,
+        edge: Edge,
+        offset: Double,
+        pixelRatio: Double,
+        overhangs: Bool
+    ) -> Int {
+        let start: Int
+        switch self.kind {
+        case .focusPoint: start = Rounding.even(Double(outer) * offset) - inner / 2
+        case .smart: start = Rounding.even(Double(outer - inner + 1) / 2)
+        default:
+            let pixels = Self.pixels(offset, of: outer, pixelRatio: pixelRatio)
+            start =
+                switch edge {
+                case .low: pixels
+                case .high: outer - inner - pixels
+                // imgproxy adds 1, so a centred box lies half a pixel further than one would expect.
+                case .center: Rounding.even(Double(outer - inner + 1) / 2) + pixels
+                }
+        }
+        let range = overhangs ? (1 - inner)...(outer - 1) : 0...max(0, outer - inner)
+        return min(max(start, range.lowerBound), range.upperBound)
+    }
+
+    /// Returns an offset in pixels along a side.
+    static func pixels(_ offset: Double, of side: Int, pixelRatio: Double) -> Int {
+        Rounding.even(offset.magnitude >= 1 ? offset * pixelRatio : offset * Double(side))
+    }
+}

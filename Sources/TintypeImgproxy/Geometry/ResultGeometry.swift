@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The sizes and places of all steps from a source to a result.
+///
+/// The steps are: turn and flip, cut out `crop`, resize to `scaled`, cut out `resultCrop`, put that at `position` on a
+/// `canvas`, and surround the canvas with `padding`. All boxes lie in the image as it is finally seen: after the
+/// orientation in the metadata, the rotation and the flips.
+///
+/// The removal of a border comes before, and the size of the source is the one after it.
+package struct ResultGeometry: Sendable, Hashable {
+    /// The size of the source after the rotation.
+    package let source: PixelSize
+    /// The part of the source that is resized.
+    package let crop: PixelBox
+    /// Whether the place of `crop` depends on the image's content. The box is then in the centre.
+    package let cropIsSmart: Bool
+    /// The size of the part after the resize.
+    ///
+    /// A side can be far longer than the result if the aspect ratios differ much. A renderer must not store all of it.
+    /// See `visiblePart`.
+    package let scaled: PixelSize
+    /// The part of the resized image that stays.
+    package let resultCrop: PixelBox
+    /// Whether the place of `resultCrop` depends on the image's content. The box is then in the centre.
+    package let resultCropIsSmart: Bool
+    /// The size of the canvas. It is the size of `resultCrop` if nothing extends it.
+    package let canvas: PixelSize
+    /// The place of the image on the canvas.
+    package let position: PixelBox
+    /// The widths of the area around the canvas, in pixels.
+    package let padding: PaddingOption
+    /// The pixels for each pixel of the options: `dpr` after all limits.
+    package let pixelRatio: Double
+
+    /// Creates the geometry of a result.
+    ///
+    /// The size of the source is the one after the orientation in its metadata, if that is applied, and before the
+    /// option `rotate`. A vector image is enlarged without an option.
+    package init(_ options: ProcessingOptions, sourceWidth: Int, sourceHeight: Int, isVector: Bool = false) {
+        let upright = PixelSize(width: Self.side(sourceWidth), height: Self.side(sourceHeight))
+        self.source = options.rotation % 180 == 0 ? upright : upright.transposed
+        let size = PixelSize(
+            width: Self.croppedSide(options.crop.width, of: self.source.width),
+            height: Self.croppedSide(options.crop.height, of: self.source.height)
+        )
+        let gravity = options.crop.gravity ?? options.gravity
+        self.crop = gravity.place(size, in: self.source, pixelRatio: 1)
+        self.cropIsSmart = gravity.kind == .smart && size != self.source
+
+        var scale = ResultScale(options, area: size, isVector: isVector)
+        var outcome = ResultOutcome(options, area: size, scale: scale)
+        let limit = options.limits.effectiveResultSide
+        // Roundings can leave a pixel too many, so this takes another turn now and then. Each turn shrinks the result by
+        // a pixel or more. It ends at the latest when each side has one pixel, and no limit is less.
+        while outcome.size.longerSide > limit {
+            scale.shrink(by: Double(limit) / Double(outcome.size.longerSide), area: size)
+            outcome = ResultOutcome(options, area: size, scale: scale)
+        }
+        self.scaled = outcome.scaled
+        self.resultCrop = outcome.crop
+        self.resultCropIsSmart = options.gravity.kind == .smart && outcome.crop.size != outcome.scaled
+        self.canvas = outcome.canvas
+        self.position = outcome.position
+        self.padding = outcome.padding
+        self.pixelRatio = scale.pixelRatio
+    }
+
+    /// The size of the result, with the padding.
+    package var size: PixelSize { self.canvas.padded(self.padding) }
+
+    /// The part of `crop` that `resultCrop` shows, as shares of the sides of `crop`.
+    ///
+    /// A renderer that samples only this part needs memory for the result, and not for all of `scaled`.
+    package var visiblePart: (x: Double, y: Double, width: Double, height: Double) {
+        let (width, height) = (Double(self.scaled.width), Double(self.scaled.height))
+        return (
+            Double(self.resultCrop.x) / width, Double(self.resultCrop.y) / height,
+            Double(self.resultCrop.width) / width, Double(self.resultCrop.height) / height
+        )
+    }
+
+    private static func side(_ side: Int) -> Int { min(max(side, 1), Int(Int32.max)) }
+
+    /// Returns a side of the part that the option cuts out.
+    private static func croppedSide(_ option: Double, of side: Int) -> Int {
+        guard option > 0 else { return side }
+        return min(side, max(1, Rounding.nearest(option < 1 ? option * Double(side) : option.rounded(.down))))
+    }
+}
+
+extension PixelSize {
+    func padded(_ padding: PaddingOption) -> PixelSize {
+        PixelSize(
+            width: self.width + padding.left + padding.right,
+            height: self.height + padding.top + padding.bottom
+        )
+    }
+}

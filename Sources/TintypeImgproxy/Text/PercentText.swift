@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Percent-encoding of the parts of URLs.
+enum PercentText {
+    /// Returns the bytes that `text` stands for, or `nil` if a percent sign has no two digits behind it.
+    static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var iterator = text.makeIterator()
+        while let byte = iterator.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = iterator.next().flatMap(Hexadecimal.value(of:)),
+                let low = iterator.next().flatMap(Hexadecimal.value(of:))
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    /// Returns `text` with each byte encoded that no path or query of a URL may have.
+    ///
+    /// Escapes stay as they are. A percent sign without two digits is encoded.
+    static func encodeInvalid(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.count)
+        for (index, byte) in zip(text.indices, text) {
+            let isValid =
+                byte == UInt8(ascii: "%")
+                ? text[index...].dropFirst().prefix(2).compactMap(Hexadecimal.value(of:)).count == 2
+                : byte > 0x20 && byte < 0x7F && !Self.invalid.contains(byte)
+            if isValid {
+                result.append(byte)
+            } else {
+                result += [UInt8(ascii: "%"), Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
+            }
+        }
+        return result
+    }
+
+    private static let digits = Array("0123456789ABCDEF".utf8)
+    private static let invalid = Set("\"<>\\^`{|}".utf8)
+}

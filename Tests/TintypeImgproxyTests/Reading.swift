@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import TintypeImgproxy
+
+/// A time on 1 January 2026, in seconds since 1970.
+let testTime = 1_767_225_600
+
+/// Returns settings with all kinds of sources and without signatures.
+func openSettings(_ change: (inout AddressSettings) -> Void = { _ in }) -> AddressSettings {
+    var settings = AddressSettings()
+    settings.schemes = Set(SourceScheme.allCases)
+    change(&settings)
+    return settings
+}
+
+/// Reads a URL with `settings`.
+func read(_ target: String, _ settings: AddressSettings = openSettings()) throws -> ImageAddress {
+    try AddressParser(settings).parse(target, now: testTime)
+}
+
+/// Reads the options of a URL, with the limits among them.
+func readOptions(_ text: String, suffix: String = "") throws -> ProcessingOptions {
+    let settings = openSettings { $0.allowsSecurityOptions = true }
+    return try read("/_/\(text)/plain/local:///a.png\(suffix)", settings).options
+}
+
+/// Returns the refusal of a URL, or `nil` if it is accepted.
+func refusal(_ target: String, _ settings: AddressSettings = openSettings()) throws -> AddressError? {
+    let parser = try AddressParser(settings)
+    do throws(AddressError) {
+        _ = try parser.parse(target, now: testTime)
+        return nil
+    } catch {
+        return error
+    }
+}
+
+/// A generator whose numbers are the same in each run.
+struct RepeatableGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        self.state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var value = self.state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
