@@ -94,7 +94,8 @@ import Testing
         Case("bg:fff") { $0.background = ColorOption(red: 255, green: 255, blue: 255) },
         Case("background:0A0b0C") { $0.background = ColorOption(red: 10, green: 11, blue: 12) },
         Case("bg:1:2:255") { $0.background = ColorOption(red: 1, green: 2, blue: 255) },
-        Case("bg:fff/bg:") { $0.background = nil }, Case("bl:0.5") { $0.blur = 0.5 }, Case("blur:100") { $0.blur = 100 },
+        Case("bg:fff/bg:") { $0.background = nil }, Case("bl:0.5") { $0.blur = 0.5 },
+        Case("blur:100") { $0.blur = 100 },
         Case("sh:2") { $0.sharpen = 2 }, Case("sharpen:0") { $0.sharpen = 0 }, Case("pix:9") { $0.pixelate = 9 },
         Case("wm:0.5") { $0.watermark = WatermarkOption(opacity: 0.5) },
         Case("watermark:1:re:10:20:0.2:x:y") { options in
@@ -110,7 +111,8 @@ import Testing
         Case("eth:1") { $0.prefersEmbeddedThumbnail = true }, Case("q:100") { $0.quality = 100 },
         Case("fq:webp:70:jpg:60/fq:webp:50") { $0.formatQuality = [.webp: 50, .jpeg: 60] },
         Case("mb:1000") { $0.maximumByteCount = 1_000 }, Case("f:jpg") { $0.format = .jpeg },
-        Case("ext:webp") { $0.format = .webp }, Case("skp:png:gif/skp:jpg") { $0.skippedFormats = [.png, .gif, .jpeg] },
+        Case("ext:webp") { $0.format = .webp },
+        Case("skp:png:gif/skp:jpg") { $0.skippedFormats = [.png, .gif, .jpeg] },
         Case("raw:1") { $0.isRaw = true }, Case("cb:v1") { $0.cacheBuster = "v1" },
         Case("cachebuster:v1/cb:") { $0.cacheBuster = "" }, Case("exp:4000000000") { $0.expires = 4_000_000_000 },
         Case("fn:cat%20a") { $0.fileName = "cat%20a" }, Case("filename:Y2F0:1") { $0.fileName = "cat" },
@@ -131,19 +133,26 @@ import Testing
 
     @Test(arguments: [
         "w:", "w:-1", "w:1.5", "w:x", "w:1_0", "w:0x10", "w: 1", "w:65536", "w:8193", "pd:8193", "mw:9000", "w:1:2",
-        "w:99999999999999999999", "w:00000000000000000000001", "h:", "rs:", "rs:nope", "rs:fit:x", "rs:fit:1:1:1:1:1:1:1:1",
+        "w:99999999999999999999", "w:00000000000000000000001", "h:", "rs:nope", "rs:fit:x",
+        "rs:fit:1:1:1:1:1:1:1:1",
         "rs:fit:1:1:0:1:", "rs:fit:1:1:0:1:nope", "rs:fit:1:1:0::sm", "s:1:1:1:1:1:1:1:1", "rt:", "rt:Fit", "z:", "z:0",
-        "z:-1", "z:nan", "z:inf", "z:1e999", "z:101", "z:1e-9", "z:1:0", "z:1:1:1", "z:0x1p1", "dpr:", "dpr:0", "dpr:8.1",
-        "dpr:NaN", "dpr:infinity", "ex:1:sm", "ex:1:re", "ex:1:", "ex:1:no:x", "exar:1:sm", "g:", "g:re", "g:xx", "g:fp",
+        "z:-1", "z:nan", "z:inf", "z:1e999", "z:101", "z:1e-9", "z:1:0", "z:1:1:1", "z:0x1p1", "dpr:", "dpr:0",
+        "dpr:8.1",
+        "dpr:NaN", "dpr:infinity", "ex:1:sm", "ex:1:re", "ex:1:", "ex:1:no:x", "exar:1:sm", "g:", "g:re", "g:xx",
+        "g:fp",
         "g:fp:0.5", "g:fp:0.5:1.1", "g:fp:-0.1:0", "g:fp::1", "g:sm:1", "g:sm:", "g:no:nan", "g:no:1:inf", "g:no:1e7",
-        "g:no:1:1:1", "c:", "c:100:", "c:-1", "c:nan:1", "c:9:9:", "c:9:9:re", "c:1e308", "c:1:1:ce:1:1:1", "t:-1", "t:nan",
+        "g:no:1:1:1", "c:", "c:100:", "c:-1", "c:nan:1", "c:9:9:", "c:9:9:re", "c:1e308", "c:1:1:ce:1:1:1", "t:-1",
+        "t:nan",
         "t:10:zz", "t:10:ffff", "t:1:fff:1:1:1", "pd:-1", "pd:x", "pd:1:2:3:4:5", "rot:", "rot:45", "rot:x",
         "rot:9223372036854775807", "fl:1:1:1", "bg:12345", "bg:#ffffff", "bg:ggg", "bg:1:2", "bg:1:2:256", "bg:1:2:3:4",
-        "bg:1:2:", "bl:", "bl:-1", "bl:101", "bl:nan", "sh:1e3", "pix:-1", "pix:8193", "wm:", "wm:1.1", "wm:-0.1", "wm:x",
-        "wm:1:sm", "wm:1:fp:0.5:0.5", "wm:1:ce:x", "wm:1:ce:0:0:-1", "wm:1:ce:0:0:11", "wm:1:1:1:1:1:1:1:1", "q:", "q:101",
+        "bg:1:2:", "bl:", "bl:-1", "bl:101", "bl:nan", "sh:1e3", "pix:-1", "pix:8193", "wm:", "wm:1.1", "wm:-0.1",
+        "wm:x",
+        "wm:1:sm", "wm:1:fp:0.5:0.5", "wm:1:ce:x", "wm:1:ce:0:0:-1", "wm:1:ce:0:0:11", "wm:1:1:1:1:1:1:1:1", "q:",
+        "q:101",
         "q:-1", "q:1.5", "fq:", "fq:webp", "fq:webp:x", "fq:nope:5", "fq:webp:5:jpg", "mb:-1", "mb:x", "f:", "f:JPG",
         "f:tif", "f:nope", "skp:", "skp:nope", "skp:png:", "exp:", "exp:x", "fn:a:1:2", "fn:*:1", "fn:_w:1", "fn:DQo:1",
-        "fn:AA:1", "fn:woU:1", "cb:a:b", "pr:", "msr:0", "msr:-1", "msr:x", "maf:0", "mrd:-1", "msfs:-1", "nope:1", ":1", "W:1",
+        "fn:AA:1", "fn:woU:1", "cb:a:b", "pr:", "msr:0", "msr:-1", "msr:x", "maf:0", "mrd:-1", "msfs:-1", "nope:1",
+        ":1", "W:1",
         "mw_:1", "min_width:1", "gif_options:1",
     ])
     func `a wrong value is refused`(text: String) throws {
@@ -176,11 +185,15 @@ import Testing
     // MARK: Canonical text
 
     @Test(arguments: [
-        ("rs:fit:50:50", "h:50/w:50"), ("w:1", "width:01"), ("dpr:1", "q:0"), ("pd:1", "pd:1:1:1:1"), ("bg:f0f", "bg:255:0:255"),
-        ("rot:90", "rot:-270"), ("rot:360", "w:0"), ("skp:png:gif", "skp:gif/skp:png:gif"), ("fq:png:1:gif:2", "fq:gif:2:png:1"),
-        ("g:ce:-0:0", "w:0"), ("pix:1", "bl:0"), ("ex:0:no", "w:0"), ("c:0:0:no", "w:0"), ("c:9:9/g:no", "c:9:9:no/g:no"),
+        ("rs:fit:50:50", "h:50/w:50"), ("w:1", "width:01"), ("dpr:1", "q:0"), ("pd:1", "pd:1:1:1:1"),
+        ("bg:f0f", "bg:255:0:255"),
+        ("rot:90", "rot:-270"), ("rot:360", "w:0"), ("skp:png:gif", "skp:gif/skp:png:gif"),
+        ("fq:png:1:gif:2", "fq:gif:2:png:1"),
+        ("g:ce:-0:0", "w:0"), ("pix:1", "bl:0"), ("ex:0:no", "w:0"), ("c:0:0:no", "w:0"),
+        ("c:9:9/g:no", "c:9:9:no/g:no"),
         ("t:5/t:", "wm:1/wm:0"), ("g:no:5/g:sm", "g:sm"), ("raw:1/w:5", "raw:1"), ("exp:4000000000/fn:a/att:1", "w:0"),
-        ("f:jpg", "f:jpeg"), ("c:9.9", "c:9"), ("cb:a/cb:", "w:0"), ("z:2", "z:2:2"), ("mrd:8192", "msr:50"), ("mrd:0", "mrd:65535"),
+        ("f:jpg", "f:jpeg"), ("c:9.9", "c:9"), ("cb:a/cb:", "w:0"), ("z:2", "z:2:2"), ("mrd:8192", "msr:50"),
+        ("mrd:0", "mrd:65535"),
     ])
     func `options of equal meaning have equal texts`(first: String, second: String) throws {
         #expect(try readOptions(first).canonicalText == readOptions(second).canonicalText)
@@ -189,11 +202,16 @@ import Testing
     @Test func `options of different meaning have different texts`() throws {
         let texts =
             [
-                "w:1", "h:1", "mw:1", "mh:1", "rs:fill", "rs:auto", "z:2", "z:1:2", "dpr:2", "el:1", "ex:1", "ex:1:no", "exar:1",
-                "g:no", "g:no:1", "g:no:0:1", "g:sm", "c:1", "c:0:1", "c:1:1", "c:1:1:sm", "t:1", "t:1:fff", "t:1::1", "t:1:::1",
-                "pd:1", "pd:1:0", "pd:0:1", "ar:0", "rot:90", "rot:180", "fl:1", "fl:0:1", "bg:fff", "bl:1", "sh:1", "pix:2",
-                "wm:1", "wm:0.5", "wm:1:no", "wm:1:ce:0:0:1", "sm:0", "kcr:0", "scp:0", "ph:1", "eth:1", "q:1", "fq:png:1",
-                "mb:1", "f:png", "skp:png", "raw:1", "cb:a", "cb:b", "cb:png", "msr:1", "mafr:1", "msfs:1", "maf:2", "mrd:1", "",
+                "w:1", "h:1", "mw:1", "mh:1", "rs:fill", "rs:auto", "z:2", "z:1:2", "dpr:2", "el:1", "ex:1", "ex:1:no",
+                "exar:1",
+                "g:no", "g:no:1", "g:no:0:1", "g:sm", "c:1", "c:0:1", "c:1:1", "c:1:1:sm", "t:1", "t:1:fff", "t:1::1",
+                "t:1:::1",
+                "pd:1", "pd:1:0", "pd:0:1", "ar:0", "rot:90", "rot:180", "fl:1", "fl:0:1", "bg:fff", "bl:1", "sh:1",
+                "pix:2",
+                "wm:1", "wm:0.5", "wm:1:no", "wm:1:ce:0:0:1", "sm:0", "kcr:0", "scp:0", "ph:1", "eth:1", "q:1",
+                "fq:png:1",
+                "mb:1", "f:png", "skp:png", "raw:1", "cb:a", "cb:b", "cb:png", "msr:1", "mafr:1", "msfs:1", "maf:2",
+                "mrd:1", "",
             ]
         let canonical = try texts.map { try readOptions($0.isEmpty ? "w:0" : $0).canonicalText }
         #expect(Set(canonical).count == texts.count)

@@ -18,7 +18,7 @@ func read(_ target: String, _ settings: AddressSettings = openSettings()) throws
     try AddressParser(settings).parse(target, now: testTime)
 }
 
-/// Reads the options of a URL. The limits may be among them.
+/// Reads the options of a URL, with the limits among them.
 func readOptions(_ text: String, suffix: String = "") throws -> ProcessingOptions {
     let settings = openSettings { $0.allowsSecurityOptions = true }
     return try read("/_/\(text)/plain/local:///a.png\(suffix)", settings).options

@@ -32,7 +32,8 @@ import Testing
         Case("rs:fill:300:300", 200, 100), Case("rs:fill:250:300/el:1", 250, 300),
         Case("rs:fill:100:300/ex:1", 100, 300), Case("rs:fill:300:300/exar:1", 200, 200),
         Case("rs:fill-down:300:300", 100, 100), Case("rs:fill-down:300:125", 200, 83),
-        Case("rs:fill-down:300:0", 200, 100), Case("mrd:50/rs:fit:150:0", 50, 25), Case("mrd:50/rs:fill:1000:50", 50, 13),
+        Case("rs:fill-down:300:0", 200, 100), Case("mrd:50/rs:fit:150:0", 50, 25),
+        Case("mrd:50/rs:fill:1000:50", 50, 13),
         Case("mrd:50/rs:fill-down:100:1000", 5, 50), Case("mrd:200/rs:fit:100:100/pd:100:200:300:400", 200, 129),
         Case("mrd:100/rs:fit:100:150/rot:90", 50, 100), Case("rs:fill:100:26/dpr:2", 200, 52),
         Case("rs:fill:26:100/g:no:5/dpr:2", 26, 100), Case("c:50:50:ce:10:10/dpr:0.5", 25, 25),
@@ -145,9 +146,9 @@ import Testing
     }
 
     @Test(arguments: [
-        Place("wm:1", 91, 46, 20, 10), Place("wm:1:soea:5:5", 175, 85, 20, 10), Place("wm:1:nowe", 0, 0, 20, 10),
-        Place("wm:1:ce:0:0:0.5", 50, 25, 100, 50), Place("wm:1:ea:-1000", 199, 46, 20, 10),
-        Place("wm:1:we:-1000", -19, 46, 20, 10), Place("wm:1:no:0.1:0.1", 111, 10, 20, 10),
+        Place("wm:1", 90, 46, 20, 10), Place("wm:1:soea:5:5", 175, 85, 20, 10), Place("wm:1:nowe", 0, 0, 20, 10),
+        Place("wm:1:ce:0:0:0.5", 50, 26, 100, 50), Place("wm:1:ea:-1000", 199, 46, 20, 10),
+        Place("wm:1:we:-1000", -19, 46, 20, 10), Place("wm:1:no:0.1:0.1", 110, 10, 20, 10),
     ])
     func `a watermark has the size and the place of its option`(expected: Place) throws {
         let options = try readOptions(expected.options)

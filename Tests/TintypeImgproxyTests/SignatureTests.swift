@@ -90,9 +90,12 @@ import Testing
         // The query is not signed.
         #expect(try refusal("\(good)?a=b", settings) == nil)
         let wrong = [
-            "/unsafe\(vector.path)", "/\(vector.signature)=\(vector.path)", "/\(vector.signature.dropLast())\(vector.path)",
-            "/\(vector.signature)A\(vector.path)", "/\(vector.signature.lowercased())\(vector.path)", "/:\(vector.path)",
-            "/\(vector.signature)/w:1\(vector.path)", "\(good)x", "/\(vector.signature)/\(vector.signature)\(vector.path)",
+            "/unsafe\(vector.path)", "/\(vector.signature)=\(vector.path)",
+            "/\(vector.signature.dropLast())\(vector.path)",
+            "/\(vector.signature)A\(vector.path)", "/\(vector.signature.lowercased())\(vector.path)",
+            "/:\(vector.path)",
+            "/\(vector.signature)/w:1\(vector.path)", "\(good)x",
+            "/\(vector.signature)/\(vector.signature)\(vector.path)",
             "/w:1/\(vector.signature)\(vector.path)", "/%\(vector.signature)\(vector.path)",
         ]
         for target in wrong {
@@ -148,7 +151,9 @@ import Testing
         #expect(error.status == 403 && error.message.contains("/unsafe/"))
     }
 
-    @Test(arguments: [("aa", ""), ("", "bb"), ("aa,bb", "cc"), ("a", "bb"), ("xy", "bb"), ("aa,", "bb,cc"), ("aa", "b b")])
+    @Test(arguments: [
+        ("aa", ""), ("", "bb"), ("aa,bb", "cc"), ("a", "bb"), ("xy", "bb"), ("aa,", "bb,cc"), ("aa", "b b"),
+    ])
     func `lists that are no pairs are refused`(keys: String, salts: String) {
         #expect(throws: AddressSettingsError.self) { try SignatureKeys.pairs(keys: keys, salts: salts) }
     }

@@ -210,6 +210,10 @@ package struct AddressParser: Sendable {
         }
         var options: [OptionText] = []
         for segment in Array(text.utf8).split(separator: UInt8(ascii: "/")) {
+            guard segment.contains(separator) else {
+                let segment = Quotation.of(String(decoding: segment, as: UTF8.self))
+                throw AddressSettingsError(message: "Preset \(name): The option \(segment) has no argument.")
+            }
             do throws(AddressError) {
                 options.append(try OptionText(segment, separator: separator))
             } catch {

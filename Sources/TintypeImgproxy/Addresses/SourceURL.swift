@@ -70,7 +70,10 @@ struct SourceURL: Hashable {
         let bracket = text.lastIndex(of: UInt8(ascii: "]")) ?? text.startIndex
         if let colon = text[bracket...].firstIndex(of: UInt8(ascii: ":")) {
             host = text[..<colon]
-            guard let number = DecimalText.integer(text[colon...].dropFirst(), in: 1...65_535) else {
+            let digits = text[colon...].dropFirst()
+            guard digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+                let number = DecimalText.integer(digits, in: 1...65_535)
+            else {
                 throw .invalidSource("The port of the source URL is not a number from 1 to 65535.")
             }
             port = number
@@ -78,7 +81,9 @@ struct SourceURL: Hashable {
         let isAddress = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]") && host.count > 2
         let isValid =
             isAddress
-            ? host.dropFirst().dropLast().allSatisfy { Hexadecimal.value(of: $0) != nil || Self.addressMarks.contains($0) }
+            ? host.dropFirst().dropLast().allSatisfy {
+                Hexadecimal.value(of: $0) != nil || Self.addressMarks.contains($0)
+            }
             : !host.isEmpty && host.allSatisfy(Self.isHostByte) && String(validating: host, as: UTF8.self) != nil
         guard isValid else { throw .invalidSource("The source URL has no valid host.") }
         return (host.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, port)
@@ -113,7 +118,7 @@ extension SourceScheme {
         switch self {
         case .http: 80
         case .https: 443
-        case .local, .s3, .upload: nil
+        case .local, .s3: nil
         }
     }
 }

@@ -31,7 +31,8 @@ package struct SignatureKeys: Sendable, Hashable {
             guard let bytes = Hexadecimal.bytes(part.utf8), !bytes.isEmpty else {
                 // The text is a secret, so the message does not show it.
                 throw AddressSettingsError(
-                    message: "The \(name) at position \(list.count + 1) is not hexadecimal. Use pairs of the digits 0-9 a-f."
+                    message:
+                        "The \(name) at position \(list.count + 1) is not hexadecimal. Use pairs of the digits 0-9 a-f."
                 )
             }
             list.append(bytes)
