@@ -99,6 +99,7 @@ let package = Package(
         .library(name: "TintypeDownloading", targets: ["TintypeDownloading"]),
 
         // Only for the packages in Benchmarks, Checks, Examples and Fuzz: these modules change without notice.
+        .library(name: "TintypeHTTP", targets: ["TintypeHTTP"]),
         .library(name: "TintypeImgproxy", targets: ["TintypeImgproxy"]),
         .library(name: "TintypeTestSupport", targets: ["TintypeTestSupport"]),
         .library(name: "TintypeConformanceSupport", targets: ["TintypeConformanceSupport"]),
@@ -261,8 +262,7 @@ let package = Package(
         ),
         tests("TintypeImageTests", ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
         tests("TintypeConcurrencyTests", ["TintypeConcurrency", "TintypeTestSupport"]),
-        tests("TintypeHTTPTests", ["TintypeHTTP"]),
-        tests("TintypeImgproxyTests", ["TintypeImgproxy"]),
+        tests("TintypeHTTPTests", ["TintypeHTTP", "TintypeTestSupport"]),
         tests(
             "TintypeCodingTests",
             [

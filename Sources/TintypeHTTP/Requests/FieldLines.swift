@@ -29,6 +29,16 @@ package struct FieldLines: Sendable, Equatable {
         self.append(String(value), for: name)
     }
 
+    /// The fields as names and values.
+    package var headerFields: HeaderFields {
+        var fields = HeaderFields()
+        for line in String(decoding: self.bytes, as: UTF8.self).split(separator: "\r\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2 { fields.append(String(parts[1].dropFirst()), for: String(parts[0])) }
+        }
+        return fields
+    }
+
     /// Removes all fields, and keeps their memory for the next ones.
     package mutating func removeAll() {
         self.bytes.removeAll(keepingCapacity: true)

@@ -24,6 +24,8 @@ package struct ImageAddress: Sendable, Hashable {
 /// The kinds of sources.
 package enum SourceScheme: String, Sendable, Hashable, CaseIterable {
     case http, https, local, s3
+    /// A file that the page of the server has sent.
+    case upload
 
     /// Whether the source is a URL of the web.
     package var isWeb: Bool { self == .http || self == .https }

@@ -118,7 +118,7 @@ extension SourceScheme {
         switch self {
         case .http: 80
         case .https: 443
-        case .local, .s3: nil
+        case .local, .s3, .upload: nil
         }
     }
 }
