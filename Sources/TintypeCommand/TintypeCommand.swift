@@ -36,7 +36,8 @@ struct TintypeCommand {
         }
         let work = Task(name: "command") { @concurrent in await self.run(Argument.all) }
         Task(name: "exit") { @concurrent in
-            exit(interrupt.exitCode(await work.value))
+            let code = await work.value
+            exit(interrupt.exitCode(code))
         }
         interrupt.wait { work.cancel() }
     }

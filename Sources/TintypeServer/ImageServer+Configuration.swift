@@ -9,7 +9,9 @@ extension ImageServer {
     /// Without changes it answers on this machine only, loads from the public internet, and keeps what it made in memory
     /// and on disk.
     public struct Configuration: Sendable {
-        /// The address to listen on; by default `127.0.0.1:8080`. Port 0 picks a free port.
+        /// The address to listen on; by default `127.0.0.1:8080`.
+        ///
+        /// Port 0 picks a free port.
         public var listenAddress = "127.0.0.1:8080"
         /// The address of a second listener that answers `/metrics` alone, or `nil` to answer it on the first one.
         public var metricsAddress: String?
@@ -124,7 +126,9 @@ extension ImageServer.Configuration {
         public var argumentsSeparator = ":"
         /// The text between the key of an object and its version, for sources that are not HTTP.
         public var queryMarker = "?"
-        /// The presets: options by name. The preset `default` applies to every URL.
+        /// The presets: options by name.
+        ///
+        /// The preset `default` applies to every URL.
         public var presets: [String: String] = [:]
         /// Whether URLs name presets only; default false.
         public var usesOnlyPresets = false
@@ -168,7 +172,9 @@ extension ImageServer.Configuration {
         public var maximumResultSide = 8_192
         /// Whether images are turned as their EXIF orientation says; default true.
         public var turnsUpright = true
-        /// Whether resizes add light rather than samples, so that fine detail keeps its brightness; slower. Default false.
+        /// Whether resizes add light rather than samples, so that fine detail keeps its brightness; default false.
+        ///
+        /// It is slower.
         public var usesLinearLight = false
         /// The image of watermarks, or `nil` for none.
         public var watermark: URL?
@@ -176,7 +182,9 @@ extension ImageServer.Configuration {
         public var watermarkOpacity = 1.0
         /// The image to serve if a source fails, or `nil` for the error.
         public var fallback: URL?
-        /// The status of the fallback image; default 200. `nil` has the status of the error.
+        /// The status of the fallback image; default 200.
+        ///
+        /// With `nil` it has the status of the error.
         public var fallbackStatus: Int? = 200
         /// The lifetime of the fallback image in clients; `nil` for that of other images.
         public var fallbackLifetime: Duration?
@@ -235,7 +243,9 @@ extension ImageServer.Configuration {
 
     /// The fields about caching in answers.
     public struct Caching: Sendable {
-        /// The lifetime of images in clients; default one year. Zero means `no-cache`.
+        /// The lifetime of images in clients; default one year.
+        ///
+        /// Zero means `no-cache`.
         public var lifetime: Duration = .seconds(31_536_000)
         /// Whether answers have the lifetime that the origin gives; default false.
         public var passesOriginLifetime = false
@@ -256,7 +266,9 @@ extension ImageServer.Configuration {
     public struct Load: Sendable {
         /// The longest time for an answer; default 15 seconds.
         public var answerTime: Duration = .seconds(15)
-        /// The longest time that a request may wait for its turn; default 3 seconds. More is refused at once.
+        /// The longest time that a request may wait for its turn; default 3 seconds.
+        ///
+        /// The server refuses requests at once that would wait for longer.
         public var queueTime: Duration = .seconds(3)
         /// The images that may be made at once and wait; `nil`, the default, is 18 for each lane of the loader.
         public var queueCount: Int?

@@ -55,6 +55,7 @@ final class CommandProcess: Sendable {
         var broken = sigset_t()
         sigemptyset(&broken)
         sigaddset(&broken, SIGPIPE)
+        sigaddset(&broken, SIGHUP)
         posix_spawnattr_setsigdefault(&attributes, &broken)
         // With POSIX_SPAWN_SETSID, the first terminal that the process opens becomes its controlling terminal.
         let newSession: CInt = 0x80

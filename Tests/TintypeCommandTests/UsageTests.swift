@@ -12,7 +12,7 @@ import TintypeTestTraits
         self.fixture = try CommandFixture()
     }
 
-    @Test(arguments: ["load", "show", "info", "decode", "cache", "prefetch"])
+    @Test(arguments: ["load", "show", "info", "decode", "cache", "prefetch", "serve"])
     func `every subcommand prints help`(_ name: String) async throws {
         let run = try await self.fixture.run(name, "--help")
         #expect(run.code == 0 && run.errors.isEmpty)
@@ -32,7 +32,7 @@ import TintypeTestTraits
     @Test func `help lists the subcommands and the exit codes`() async throws {
         let run = try await self.fixture.run("--help")
         #expect(run.code == 0 && run.errors.isEmpty)
-        for word in ["load", "show", "info", "decode", "cache", "prefetch", "130"] {
+        for word in ["load", "show", "info", "decode", "cache", "prefetch", "serve", "130"] {
             #expect(run.output.contains(word))
         }
     }
@@ -82,6 +82,16 @@ import TintypeTestTraits
         (["prefetch"], "exactly one file"),
         (["prefetch", ""], "name of the list is empty"),
         (["prefetch", "a", "--concurrency", "0"], "1 to 64"),
+        (["serve", "a"], "serve takes options only"),
+        (["serve", "--colour"], "no option --colour"),
+        (["serve", "--ui=yes"], "--ui takes no value"),
+        (["serve", "--no-quality"], "no option --no-quality"),
+        (["serve", "--quality"], "--quality needs a value"),
+        (["serve", "--quality", "0"], "--quality takes a whole number from 1 to 100, and not 0."),
+        (["serve", "--key", "00"], "1 keys and 0 salts"),
+        (["serve", "--listen", ":8080"], "--insecure"),
+        (["serve", "--config", "-"], "--config needs the name of a file"),
+        (["serve", "--config", "missing.conf"], "missing.conf of --config cannot be read"),
     ])
     func `wrong usage is one line that says what is wrong`(_ arguments: [String], _ words: String) async throws {
         let run = try await self.fixture.run(arguments)

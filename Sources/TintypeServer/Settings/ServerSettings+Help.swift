@@ -40,7 +40,7 @@ extension ServerSettings {
             .map { String(repeating: " ", count: indentation) + $0 }
         // A long option has a line of its own.
         guard let first = summary.first, option.count < indentation - 1 else { return [option] + summary }
-        return [option + first.dropFirst(option.count)] + summary.dropFirst()
+        return [option + String(first.dropFirst(option.count))] + summary.dropFirst()
     }
 
     private static func variableLines(of setting: ServerSetting) -> [String] {
@@ -54,7 +54,7 @@ extension ServerSettings {
         var lines: [String] = []
         for word in text.split(separator: " ") {
             if let last = lines.last, last.count + 1 + word.count <= width {
-                lines[lines.count - 1] = last + " " + word
+                lines[lines.count - 1] = last + " " + String(word)
             } else {
                 lines.append(String(word))
             }

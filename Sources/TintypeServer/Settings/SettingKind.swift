@@ -59,7 +59,7 @@ extension SettingKind where Value == Int {
             guard let number = Double(value.text), (0.000_001...10_000).contains(number) else {
                 throw value.error(allowed: "a number of megapixels over 0 and up to 10000")
             }
-            return max(1, Int(number * 1_000_000))
+            return max(1, Int((number * 1_000_000).rounded()))
         }
     }
 }
