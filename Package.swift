@@ -202,7 +202,8 @@ let package = Package(
             [
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypePrometheus", "CTintypeCrypto",
                 "CTintypeShims",
-            ]
+            ],
+            exclude: ["Page/Page.html"]
         ),
 
         // Floor 7

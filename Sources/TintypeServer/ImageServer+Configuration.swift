@@ -17,7 +17,8 @@ extension ImageServer {
         public var metricsAddress: String?
         /// Whether a server without keys may listen on addresses that other machines reach; default false.
         public var isInsecure = false
-        /// Whether `/` shows a page to try the server; `nil`, the default, shows it on loopback addresses only.
+        /// Whether `/` shows a page to try the server; `nil`, the default, shows it on
+        /// loopback addresses without keys.
         public var showsPage: Bool?
         /// The rules for URLs.
         public var addresses = Addresses()

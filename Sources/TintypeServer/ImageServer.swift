@@ -47,7 +47,8 @@ public final class ImageServer: Sendable {
     public static func start(_ configuration: Configuration) async throws -> ImageServer {
         let isLocal = try ListeningSocket.isLoopback(configuration.listenAddress)
         var configuration = configuration
-        configuration.showsPage = configuration.showsPage ?? isLocal
+        // Behind a proxy on the same machine, the page would sign URLs for everyone.
+        configuration.showsPage = configuration.showsPage ?? (isLocal && configuration.addresses.keys.isEmpty)
         let service = try await ImageService(configuration)
         var limits = ConnectionActor.Limits()
         limits.headTime = configuration.load.headTime
@@ -76,7 +77,7 @@ public final class ImageServer: Sendable {
     /// ```
     ///
     /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
-    public func reload(_ addresses: Configuration.Addresses) throws {
+    public func reload(_ addresses: Configuration.Addresses) throws(SettingError) {
         try self.service.reload(addresses)
     }
 

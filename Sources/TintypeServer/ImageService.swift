@@ -121,7 +121,7 @@ public final class ImageService: Sendable {
     /// ```
     ///
     /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
-    public func reload(_ addresses: ImageServer.Configuration.Addresses) throws {
+    public func reload(_ addresses: ImageServer.Configuration.Addresses) throws(SettingError) {
         self.handler.setRules(try Self.rules(self.configuration, addresses, self.sources, self.watermark))
     }
 
@@ -140,10 +140,16 @@ public final class ImageService: Sendable {
         _ addresses: ImageServer.Configuration.Addresses,
         _ sources: SourceFetchers,
         _ watermark: Image?
-    ) throws -> ImageHandler.Rules {
+    ) throws(SettingError) -> ImageHandler.Rules {
         let settings = try configuration.addressSettings(addresses)
+        let parser: AddressParser
+        do {
+            parser = try AddressParser(settings)
+        } catch {
+            throw SettingError(error.message)
+        }
         let planner = RoutePlanner(
-            parser: try AddressParser(settings),
+            parser: parser,
             sources: sources,
             images: configuration.images,
             limits: configuration.loader.limits,

@@ -86,7 +86,7 @@ struct ServeCommand: Subcommand {
                 Output.error.tell("tintype: the metrics are at http://\(address)/metrics")
             }
             // Cancellation ends the stream.
-            for await _ in hangups { await self.reload(server, isSigned: !configuration.addresses.keys.isEmpty) }
+            for await _ in hangups { self.reload(server, isSigned: !configuration.addresses.keys.isEmpty) }
         } catch {
             await server.shutdown()
             throw error
@@ -96,7 +96,7 @@ struct ServeCommand: Subcommand {
     }
 
     /// Reads the settings again, and applies keys and presets; with a mistake in them, the old ones stay.
-    private func reload(_ server: ImageServer, isSigned: Bool) async {
+    private func reload(_ server: ImageServer, isSigned: Bool) {
         do throws(UsageError) {
             let settings = try self.settings()
             // A file that is empty for a moment must not open the server.
@@ -104,7 +104,11 @@ struct ServeCommand: Subcommand {
                 throw UsageError("there are no keys any more; start the server anew if it is to answer unsigned URLs.")
             }
             Self.tell(settings.warnings)
-            await server.reload(addresses: settings.configuration.addresses)
+            do throws(SettingError) {
+                try server.reload(settings.configuration.addresses)
+            } catch {
+                throw UsageError(error.message)
+            }
             Output.error.tell("tintype: the keys and presets were read again")
         } catch {
             guard !Task.isCancelled else { return }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Tintype
+import TintypeCaching
+
 extension ServerSetting {
     /// The settings of the caches of the server and of its clients.
     static let ofCaching: [ServerSetting] = [

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Tintype
+
 extension ServerSetting {
     /// The settings of limits under load.
     static let ofLoad: [ServerSetting] = [
