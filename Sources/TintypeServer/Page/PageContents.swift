@@ -4,15 +4,15 @@
 /// The web page on which people try the server out.
 package enum PageContents {
     /// The strong entity tag of the page.
-    package static let entityTag = "\"_dzZ-nImQVc_pXEr\""
+    package static let entityTag = "\"WHSA5R8oprtAayya\""
 
     /// The value of the field `Content-Security-Policy` that the page needs.
     ///
     /// It allows the page's own style and script by their hashes, and nothing of other origins.
     package static let contentSecurityPolicy = """
         default-src 'none';\
-         script-src 'sha256-y80d7pQzaYPzsUafDsdF8C16e2EQQcEW6EhD0YXfhjY=';\
-         style-src 'sha256-czRcLAi7M5O31IRId+ZVVzOlvwixerbDQUX2S6DxExM=';\
+         script-src 'sha256-0crWaei10sdENSe8MTZ0rQIhZP1qu6tGRghzRGvyUIg=';\
+         style-src 'sha256-qpGQDjRtWPTQADUwi61Wy1BuU3QCsWvFi+sPcz5Jlp0=';\
          img-src 'self' blob: data:;\
          connect-src 'self';\
          form-action 'self';\
@@ -139,10 +139,11 @@ button, .button {
 .source input[type=text] { min-height: 2.75rem; margin: 0; padding: .4rem .8rem; font-size: 1rem; }
 .source :is(button, .button) { min-height: 2.75rem; padding-inline: 1.2rem; }
 .button:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
-.source .note { grid-column: 1 / -1; }
 .note { color: var(--muted); font-size: .875rem; }
+footer code { white-space: nowrap; }
 noscript p {
-    padding: .6rem .9rem; border-left: 3px solid var(--accent); background: var(--raised); color: var(--ink);
+    margin-bottom: 1.25rem; padding: .6rem .9rem; border-left: 3px solid var(--accent);
+    background: var(--raised); color: var(--ink);
 }
 
 /* The bench: the plate beside the options */
@@ -280,8 +281,8 @@ summary .count { margin-left: auto; color: var(--accent); font: .8125rem/1 var(-
 details > fieldset, details > div { padding: .1rem .1rem 1.1rem; }
 details:has(> fieldset:disabled) { display: none; }
 .compass { display: grid; grid-template-columns: repeat(3, 2.25rem); gap: 3px; }
-.compass input, .points input { appearance: none; }
 .compass input {
+    appearance: none;
     width: 100%; height: 2.25rem; margin: 0; border: 1px solid var(--edge); background: var(--raised);
     border-radius: 2px; cursor: pointer;
 }
@@ -995,9 +996,9 @@ function annotate() {
         slider.setAttribute("aria-valuetext", value)
     }
     for (const group of form.querySelectorAll("details")) {
-        const isIdle = control => ["fx", "fy"].includes(control.name) && field("g").value !== "fp" ||
-            control.name === "bgc" && !field("bg").checked
-        const count = controls.filter(control => group.contains(control) && isSet(control) && !isIdle(control)).length
+        // The focus point counts with its gravity, and the colour with its background.
+        const count = controls.filter(control =>
+            group.contains(control) && isSet(control) && !["fx", "fy", "bgc"].includes(control.name)).length
         group.querySelector(".count").textContent = count ? `${count} set` : ""
     }
 }
