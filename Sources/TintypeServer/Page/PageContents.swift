@@ -4,15 +4,15 @@
 /// The web page on which people try the server out.
 package enum PageContents {
     /// The strong entity tag of the page.
-    package static let entityTag = "\"LtTUGIXSzNOsTTMW\""
+    package static let entityTag = "\"WHSA5R8oprtAayya\""
 
     /// The value of the field `Content-Security-Policy` that the page needs.
     ///
     /// It allows the page's own style and script by their hashes, and nothing of other origins.
     package static let contentSecurityPolicy = """
         default-src 'none';\
-         script-src 'sha256-djZIOj0xDJ3NL1wMWaZUWJJbUImtRJVJeGt6AjM3PKE=';\
-         style-src 'sha256-YpYDFGhsjUCuXBYDNlGnrdwXjwTLL1NsceDvjkR6ZOA=';\
+         script-src 'sha256-0crWaei10sdENSe8MTZ0rQIhZP1qu6tGRghzRGvyUIg=';\
+         style-src 'sha256-qpGQDjRtWPTQADUwi61Wy1BuU3QCsWvFi+sPcz5Jlp0=';\
          img-src 'self' blob: data:;\
          connect-src 'self';\
          form-action 'self';\
@@ -21,6 +21,7 @@ package enum PageContents {
         """
 
     /// The page.
+    // swift-format-ignore
     package static let html = ##"""
 <!DOCTYPE html>
 <html lang="en">
@@ -31,8 +32,8 @@ package enum PageContents {
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'
-%3E%3Cpath d='M3 1h10l2 2v10l-2 2H3l-2-2V3z' fill='%23211c17'/%3E%3Ccircle cx='8' cy='8' r='3.5' fill='%23ff8a66'
-/%3E%3C/svg%3E">
+%3E%3Cpath d='M3 1h10l2 2v10l-2 2H3l-2-2V3z' fill='%23211c17'/%3E%3Cellipse cx='8' cy='8' rx='4' ry='5'
+ fill='%23c9ae8c'/%3E%3C/svg%3E">
 <style>
 :root {
     color-scheme: light dark;
@@ -75,7 +76,7 @@ body {
     font: 15px/1.5 var(--sans); font-variant-numeric: tabular-nums;
 }
 .page { max-width: 84rem; margin: 0 auto; padding: 0 clamp(1rem, 3vw, 2.5rem); }
-h1, h2, p, dl, dd, figure, fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }
+h1, h2, p, dl, dd, figure, fieldset, legend { margin: 0; padding: 0; border: 0; min-width: 0; }
 h1 { font: 400 2.1rem/1.1 var(--serif); letter-spacing: .005em; }
 h2 { font: italic 400 1.25rem/1.3 var(--serif); }
 .unseen {
@@ -84,6 +85,8 @@ h2 { font: italic 400 1.25rem/1.3 var(--serif); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 
 header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem 1rem; padding: 1.75rem 0 1.25rem; }
+header svg { align-self: center; margin-right: -.25rem; fill: var(--plate); stroke: var(--edge); }
+header ellipse { fill: #c9ae8c; stroke: none; }
 header p { color: var(--muted); font: italic 1.05rem/1.4 var(--serif); }
 footer {
     margin: 3rem 0 2rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--muted);
@@ -92,11 +95,12 @@ footer {
 
 /* Controls */
 label, .label { display: block; color: var(--muted); font-size: .8125rem; line-height: 1.4; }
-label output { float: right; color: var(--ink); }
+label .value { float: right; color: var(--ink); }
 input, select, button, textarea { font: inherit; color: inherit; }
 input:is([type=text], [type=number]), select, textarea {
     display: block; width: 100%; min-height: 2.25rem; margin-top: .2rem; padding: .3rem .6rem;
-    background: var(--raised); border: 1px solid var(--edge); border-radius: 2px;
+    background: var(--raised); color: var(--ink); border: 1px solid var(--edge); border-radius: 2px;
+    font-size: .9375rem;
 }
 input::placeholder { color: var(--muted); opacity: 1; }
 input:is([type=text], [type=number]):user-invalid {
@@ -111,7 +115,8 @@ input[type=color] {
 .check {
     display: flex; align-items: center; gap: .5rem; min-height: 2.25rem; color: var(--ink); font-size: .9375rem;
 }
-.check input { width: 1.05rem; height: 1.05rem; margin: 0; }
+.grid > .check { align-self: end; }
+.check input:not([type=color]) { width: 1.05rem; height: 1.05rem; margin: 0; }
 button, .button {
     display: inline-flex; align-items: center; justify-content: center; min-height: 2.25rem; padding: .3rem .9rem;
     background: transparent; border: 1px solid var(--edge); border-radius: 2px; color: var(--ink);
@@ -134,10 +139,11 @@ button, .button {
 .source input[type=text] { min-height: 2.75rem; margin: 0; padding: .4rem .8rem; font-size: 1rem; }
 .source :is(button, .button) { min-height: 2.75rem; padding-inline: 1.2rem; }
 .button:has(:focus-visible) { outline: 2px solid var(--accent); outline-offset: 2px; }
-.source .note { grid-column: 1 / -1; }
 .note { color: var(--muted); font-size: .875rem; }
+footer code { white-space: nowrap; }
 noscript p {
-    padding: .6rem .9rem; border-left: 3px solid var(--accent); background: var(--raised); color: var(--ink);
+    margin-bottom: 1.25rem; padding: .6rem .9rem; border-left: 3px solid var(--accent);
+    background: var(--raised); color: var(--ink);
 }
 
 /* The bench: the plate beside the options */
@@ -160,11 +166,14 @@ noscript p {
 
 .plate {
     --corner: 14px;
+    --far: calc(100% - var(--corner));
     position: relative; display: grid; place-items: center; gap: 1.25rem; min-height: 22rem; padding: 1.75rem;
     overflow: hidden; background: var(--plate); color: var(--on-plate);
-    --far: calc(100% - var(--corner));
     clip-path: polygon(var(--corner) 0, var(--far) 0, 100% var(--corner), 100% var(--far), var(--far) 100%,
         var(--corner) 100%, 0 var(--far), 0 var(--corner));
+}
+.plate::before {
+    content: ""; position: absolute; inset: 7px; border: 1px solid var(--plate-rule); pointer-events: none;
 }
 .plate .empty {
     max-width: 27rem; text-align: center; color: var(--plate-muted); font: italic 1.2rem/1.5 var(--serif);
@@ -191,6 +200,7 @@ noscript p {
 .plate[data-view=compare] .before {
     z-index: 1; clip-path: inset(0 calc(100% - var(--split, 50%)) 0 0); background: var(--plate);
 }
+.plate[data-view=compare]:has(.after[hidden]) .before { clip-path: none; }
 .plate[data-view=compare] .slider { z-index: 2; }
 .plate[data-view=beside] { grid-template-columns: 1fr 1fr; }
 .plate[data-view=beside] figcaption {
@@ -213,8 +223,9 @@ noscript p {
     background: var(--on-plate); pointer-events: none;
 }
 .slider .line::after {
-    content: ""; position: absolute; top: 50%; left: 50%; width: 2rem; height: 2rem; translate: -50% -50%;
+    content: "‹ ›"; position: absolute; top: 50%; left: 50%; width: 2.1rem; height: 2.1rem; translate: -50% -50%;
     border: 2px solid var(--on-plate); border-radius: 50%; background: rgb(11 9 8 / .7);
+    font: 1.2rem/1.65rem var(--sans); text-align: center; white-space: nowrap;
 }
 .slider :focus-visible + .line { background: var(--safelight); }
 .slider :focus-visible + .line::after {
@@ -264,14 +275,14 @@ summary::before {
     content: ""; width: .45rem; height: .45rem; border: solid var(--muted); border-width: 0 1.5px 1.5px 0;
     rotate: -45deg; transition: rotate .15s;
 }
-[open] > summary::before { rotate: 45deg; }
+[open] > summary::before { rotate: 45deg; translate: 0 -.15rem; }
 summary:hover { color: var(--accent); }
 summary .count { margin-left: auto; color: var(--accent); font: .8125rem/1 var(--sans); }
 details > fieldset, details > div { padding: .1rem .1rem 1.1rem; }
 details:has(> fieldset:disabled) { display: none; }
 .compass { display: grid; grid-template-columns: repeat(3, 2.25rem); gap: 3px; }
-.compass input, .points input { appearance: none; }
 .compass input {
+    appearance: none;
     width: 100%; height: 2.25rem; margin: 0; border: 1px solid var(--edge); background: var(--raised);
     border-radius: 2px; cursor: pointer;
 }
@@ -280,7 +291,7 @@ details:has(> fieldset:disabled) { display: none; }
 }
 .gravity { display: flex; gap: 1.25rem; align-items: center; margin-top: .3rem; }
 
-/* Address and code */
+/* URL and code */
 .output {
     display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 2rem 2.25rem; margin-top: 2.5rem;
     padding-top: 1.25rem; border-top: 1px solid var(--rule);
@@ -295,8 +306,8 @@ textarea {
     field-sizing: content;
 }
 pre {
-    margin: 0; padding: .9rem 1rem; overflow: auto; background: var(--raised); border: 1px solid var(--rule);
-    border-radius: 2px; font: .8125rem/1.6 var(--mono); tab-size: 4;
+    margin: 0; padding: .9rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere;
+    background: var(--raised); border: 1px solid var(--rule); border-radius: 2px; font: .8125rem/1.6 var(--mono);
 }
 
 @media (max-width: 60rem) {
@@ -309,8 +320,10 @@ pre {
     .plate figure, .plate .slider { --tall: 34vh; }
     .plate figure { max-width: 100%; }
     html { scroll-padding-top: calc(34vh + 4rem); }
-    .figures { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .75rem; }
+    .figures { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .75rem .6rem; }
     .figures dd { font-size: 1.15rem; }
+    .figures small { font-size: .75rem; }
+    .plate::before { display: none; }
     .options { margin-top: 2rem; }
     .output > section + section { margin-top: 1.75rem; }
 }
@@ -332,6 +345,9 @@ pre {
 <body>
 <div class="page">
 <header>
+    <svg width="28" height="32" viewBox="0 0 28 32" aria-hidden="true">
+        <path d="M4 .5h20L27.5 4v24L24 31.5H4L.5 28V4z"/><ellipse cx="14" cy="16" rx="7.5" ry="10"/>
+    </svg>
     <h1>Tintype</h1>
     <p>Images, developed on request.</p>
 </header>
@@ -339,7 +355,7 @@ pre {
 <noscript><p>Without JavaScript this form opens the image that it describes. File uploads, the comparison and the
 code need JavaScript.</p></noscript>
 <section class="source" aria-label="Source">
-    <label class="wide" for="url">Address of an image</label>
+    <label class="wide" for="url">Image URL</label>
     <input type="text" id="url" name="url" form="options" inputmode="url" required autocomplete="off"
         autocapitalize="off" spellcheck="false" placeholder="https://example.com/photograph.jpg" maxlength="4096">
     <label class="button scripted" hidden>
@@ -359,9 +375,12 @@ code need JavaScript.</p></noscript>
         </fieldset>
     </div>
     <div class="plate bare" id="plate" data-view="compare" role="group" aria-labelledby="result">
-        <p class="empty">Enter the address of an image, or drop a file here.</p>
+        <p class="empty">Enter the URL of an image, or drop a file here.</p>
         <figure class="before" id="before">
-            <div class="spot" id="spot"><img alt="The original image"><span class="mark" id="mark" hidden></span></div>
+            <div class="spot" id="spot">
+                <img alt="The original image">
+                <span class="mark" id="mark" hidden></span>
+            </div>
             <figcaption>Original</figcaption>
         </figure>
         <figure class="after" id="after">
@@ -376,20 +395,20 @@ code need JavaScript.</p></noscript>
     </div>
     <div>
         <p id="status" role="status" class="unseen"></p>
-        <dl class="figures" id="figures">
-            <div><dt>Size</dt><dd id="bytes">–</dd></div>
-            <div><dt>Saved</dt><dd id="saved">–</dd></div>
-            <div><dt>Dimensions</dt><dd id="dimensions">–</dd></div>
-            <div><dt>Format</dt><dd id="format">–</dd></div>
-            <div><dt>Time</dt><dd id="time">–</dd></div>
-            <div><dt>Served from</dt><dd id="cache">–</dd></div>
+        <dl class="figures" id="figures" hidden>
+            <div><dt>Size</dt><dd id="bytes"></dd></div>
+            <div><dt>Saved</dt><dd id="saved"></dd></div>
+            <div><dt>Dimensions</dt><dd id="dimensions"></dd></div>
+            <div><dt>Format</dt><dd id="format"></dd></div>
+            <div><dt>Time</dt><dd id="time"></dd></div>
+            <div><dt>Served from</dt><dd id="cache"></dd></div>
         </dl>
     </div>
 </div>
 <form class="options" id="options" action="./" method="get" aria-labelledby="options-title">
     <div class="bar">
         <h2 id="options-title">Options</h2>
-        <button class="plain scripted" type="button" id="reset" hidden>Reset</button>
+        <button class="plain scripted" type="button" id="restore" hidden>Reset</button>
     </div>
     <details open>
         <summary>Size <span class="count"></span></summary>
@@ -482,7 +501,7 @@ code need JavaScript.</p></noscript>
             <label class="wide">Padding: top, right, bottom, left<input type="text" name="pd" inputmode="numeric"
                 pattern="\s*\d{1,5}([\s,]+\d{1,5}){0,3}\s*" placeholder="20 or 10 20 10 20"></label>
             <label class="check"><input type="checkbox" name="bg" value="1">Background</label>
-            <label>Colour<input type="color" name="bgc" value="#ffffff"></label>
+            <label class="check">Colour<input type="color" name="bgc" value="#ffffff"></label>
             <label class="wide">Trim threshold
                 <input type="number" name="t" min="0" step="any" placeholder="off">
             </label>
@@ -499,21 +518,21 @@ code need JavaScript.</p></noscript>
     </details>
 </form>
 </div>
-<div class="output scripted" hidden>
-<section aria-labelledby="address-title">
-    <div class="bar"><h2 id="address-title">Address</h2></div>
+<div class="output" id="output" hidden>
+<section aria-labelledby="url-title">
+    <div class="bar"><h2 id="url-title">URL</h2></div>
     <div class="copyable">
         <label for="path">Path, without its signature</label>
         <textarea id="path" rows="2" readonly></textarea><button type="button" data-copy="path"
             aria-label="Copy the path">Copy</button>
     </div>
     <div class="copyable">
-        <label for="address">Complete address</label>
+        <label for="address">Complete URL</label>
         <textarea id="address" rows="3" readonly></textarea><button type="button" data-copy="address"
-            aria-label="Copy the complete address">Copy</button>
+            aria-label="Copy the complete URL">Copy</button>
     </div>
-    <p class="note" id="upload-note" hidden>The server keeps an uploaded image for some minutes only. Programs need the
-    address of an image.</p>
+    <p class="note" id="upload-note" hidden>The server keeps an uploaded image for some minutes only. Programs need an
+    image with a URL of its own.</p>
 </section>
 <section aria-labelledby="code-title">
     <div class="bar">
@@ -526,7 +545,7 @@ code need JavaScript.</p></noscript>
         </fieldset>
     </div>
     <div class="copyable">
-        <pre tabindex="0" role="region" aria-label="Code"><code id="code"></code></pre>
+        <pre><code id="code"></code></pre>
         <button type="button" data-copy="code" aria-label="Copy the code">Copy</button>
     </div>
 </section>
@@ -645,8 +664,10 @@ function formatBytes(count) {
     const [size, unit] = units.find(([size]) => count >= size) ?? units[2]
     return (count / size).toLocaleString("en", { maximumSignificantDigits: size > 1 ? 3 : 21 }) + "\u00a0" + unit
 }
-const formatTime = milliseconds =>
-    milliseconds.toLocaleString("en", { maximumSignificantDigits: milliseconds < 100 ? 2 : 4 }) + "\u00a0ms"
+const formatTime = milliseconds => {
+    const precision = milliseconds < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 }
+    return milliseconds.toLocaleString("en", precision) + "\u00a0ms"
+}
 const formatSize = (width, height) => `${width}\u00a0×\u00a0${height}`
 const formatNames = { jpg: "JPEG", jpeg: "JPEG", png: "PNG", apng: "APNG", webp: "WebP", gif: "GIF", avif: "AVIF",
     heic: "HEIC", tiff: "TIFF", bmp: "BMP", jxl: "JPEG XL", ico: "ICO" }
@@ -700,6 +721,7 @@ function arrange() {
     image.style.setProperty("--place", isCut ? placeOfCut() : "50% 50%")
     plate.classList.toggle("bare", !original.width && !result.width)
     before.hidden = !original.width
+    after.hidden = !result.width
     plate.querySelector(".slider").hidden = !original.width || !result.width
     const isFocused = field("g").value === "fp"
     find("mark").hidden = !isFocused
@@ -773,15 +795,17 @@ async function loadOriginal(source) {
 
 /** Writes the figures of the result, compared with the original. */
 function report() {
+    find("figures").hidden = !result.blob
     if (!result.blob) return
     const saved = original.bytes ? 1 - result.blob.size / original.bytes : null
     figure("bytes", formatBytes(result.blob.size), original.bytes ? `of ${formatBytes(original.bytes)}` : "")
-    figure("saved", saved === null ? "" : Math.round(Math.abs(saved) * 100) + "\u00a0%", saved < 0 ? "larger" : "")
+    const percent = Math.round(Math.abs(saved) * 100) + "\u00a0%"
+    figure("saved", saved === null ? "" : saved < 0 ? "nothing" : percent, saved < 0 ? percent + " larger" : "")
     figure("dimensions", formatSize(result.width, result.height),
         original.width ? `of ${formatSize(original.width, original.height)}` : "")
     figure("format", result.format, original.format ? `from ${original.format}` : "")
     figure("time", formatTime(result.serverTime ?? result.time),
-        result.serverTime === undefined ? "" : `${formatTime(result.time)} in the browser`)
+        result.serverTime === undefined ? "" : `${formatTime(result.time)} in all`)
     figure("cache", result.cache)
 }
 
@@ -789,8 +813,8 @@ function report() {
 function clear() {
     result = {}
     after.querySelector("img").removeAttribute("src")
-    for (const element of find("figures").querySelectorAll("dd")) figure(element.id, "")
     arrange()
+    report()
 }
 
 /** Requests the image that the controls describe, in place of an earlier request. */
@@ -842,7 +866,7 @@ function schedule(delay = 300) {
     timer = setTimeout(develop, delay)
 }
 
-/** Uploads a file, which then has an address like any other image. */
+/** Uploads a file, which then has a URL like any other image. */
 async function upload(blob) {
     if (blob.size > 32_000_000) return say(`The file has ${formatBytes(blob.size)}. The limit is 32 MB.`, true)
     loading.abort()
@@ -865,11 +889,12 @@ async function upload(blob) {
     }
 }
 
-// ---- Address and code ----
+// ---- URL and code ----
 
 let address = null
 
 function writeAddress() {
+    find("output").hidden = false
     find("path").value = address.path
     find("address").value = resolve(address.signed)
     find("upload-note").hidden = !address.source.startsWith("upload:")
@@ -945,7 +970,7 @@ async function copy(button) {
 
 // ---- State and events ----
 
-/** Keeps the controls in the fragment of the page's address, so that it can be reloaded and shared. */
+/** Keeps the controls in the fragment of the page's address, so that it survives reloads and can be shared. */
 function remember() {
     const set = new URLSearchParams()
     for (const control of controls) if (isSet(control)) set.set(control.name, control.value.trim())
@@ -967,13 +992,13 @@ function recall() {
 function annotate() {
     for (const slider of form.querySelectorAll("[type=range]")) {
         const value = slider.value === "0" ? slider.dataset.zero ?? "off" : slider.value
-        slider.parentElement.querySelector("output").textContent = value
+        slider.previousElementSibling.textContent = value
         slider.setAttribute("aria-valuetext", value)
     }
     for (const group of form.querySelectorAll("details")) {
-        const isIdle = control => ["fx", "fy"].includes(control.name) && field("g").value !== "fp" ||
-            control.name === "bgc" && !field("bg").checked
-        const count = controls.filter(control => group.contains(control) && isSet(control) && !isIdle(control)).length
+        // The focus point counts with its gravity, and the colour with its background.
+        const count = controls.filter(control =>
+            group.contains(control) && isSet(control) && !["fx", "fy", "bgc"].includes(control.name)).length
         group.querySelector(".count").textContent = count ? `${count} set` : ""
     }
 }
@@ -987,9 +1012,8 @@ function change(delay) {
 for (const element of document.querySelectorAll(".scripted")) element.hidden = false
 for (const element of form.querySelectorAll("fieldset:disabled")) element.disabled = false
 for (const slider of form.querySelectorAll("[type=range]")) {
-    const output = document.createElement("output")
-    output.ariaHidden = "true"
-    slider.before(output)
+    // The slider says its value itself.
+    slider.before(Object.assign(document.createElement("span"), { className: "value", ariaHidden: "true" }))
 }
 
 form.addEventListener("submit", event => {
@@ -1010,7 +1034,7 @@ field("url").addEventListener("change", () => change(0))
 field("url").addEventListener("paste", event => {
     if (!event.clipboardData.files.length) setTimeout(() => change(0))
 })
-find("reset").addEventListener("click", () => {
+find("restore").addEventListener("click", () => {
     const source = field("url").value
     form.reset()
     field("url").value = source
