@@ -170,7 +170,9 @@ public final class ImageService: Sendable {
     private static func watermark(of configuration: ImageServer.Configuration, _ loader: LoaderActor) async throws -> Image? {
         guard let url = configuration.images.watermark else { return nil }
         do {
-            return try await loader.image(for: url)
+            var request = ImageRequest(url: url)
+            request.transport.networkPolicy = .unrestricted
+            return try await loader.image(for: request)
         } catch {
             throw SettingError("The watermark \(url.absoluteString) cannot be loaded: \(error)")
         }

@@ -31,6 +31,8 @@ final class Connection {
         let identifier: RequestIdentifier
         /// The time in nanoseconds at which the head was complete.
         let start: UInt64
+        /// The same time if a task makes the answer; the answer says how long that took.
+        var waitStart: UInt64?
         /// The bytes of the request's body.
         var body = Data()
     }

@@ -396,6 +396,7 @@ actor ConnectionActor {
         )
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
         self.counters.waitingRequests += 1
+        connection.exchange?.waitStart = exchange.start
         self.setDeadline(of: connection, self.limits.answerTime)
         let (handler, descriptor, number) = (self.handler, connection.descriptor, connection.number)
         // The connection owns the task, and cancels it when the client leaves.
@@ -449,6 +450,10 @@ actor ConnectionActor {
         answer.head.append(to: &bytes, date: self.date)
         // Before the empty line.
         bytes.removeLast(2)
+        if let start = exchange.waitStart {
+            let microseconds = (Self.nanoseconds - start) / 1_000
+            bytes.append(contentsOf: "Server-Timing: total;dur=\(microseconds / 1_000).\(microseconds / 100 % 10)\r\n".utf8)
+        }
         bytes.append(contentsOf: self.serverField)
         exchange.identifier.append(to: &bytes)
         bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)

@@ -165,8 +165,25 @@ extension ImageHandler {
         }
     }
 
+    /// Whether a request names the server by an address of its own: a name that another site made lead here could use
+    /// the page to sign URLs.
+    private func isOwnHost(_ head: RequestHead) -> Bool {
+        guard self.isLocal else { return true }
+        let host = head.host ?? ""
+        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
+        return name == "localhost" || name == "::1" || name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
+    }
+
+    /// Whether a request comes from the server's own page, or from no page.
+    private func isOwnPage(_ head: RequestHead) -> Bool {
+        let site = head["Sec-Fetch-Site"]
+        let origin = head["Origin"]
+        return self.isOwnHost(head) && (site == nil || site == "same-origin" || site == "none")
+            && (origin == nil || origin?.hasSuffix("://\(head.host ?? "")") == true)
+    }
+
     private func pageAnswer(to head: RequestHead) -> ServerAnswer {
-        guard self.uploads != nil else {
+        guard self.uploads != nil, self.isOwnHost(head) else {
             return .text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
         }
         if head.target.contains("?"), let path = PageForm.path(of: head.target) {
@@ -181,6 +198,7 @@ extension ImageHandler {
         answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
         answer.fields.append(page.count, for: "Content-Length")
         answer.fields.append("no-cache", for: "Cache-Control")
+        answer.fields.append(PageContents.entityTag, for: "ETag")
         answer.fields.append(PageContents.contentSecurityPolicy, for: "Content-Security-Policy")
         answer.fields.append("nosniff", for: "X-Content-Type-Options")
         answer.fields.append("DENY", for: "X-Frame-Options")
@@ -193,9 +211,7 @@ extension ImageHandler {
     }
 
     func postAnswer(to request: ServerRequest, _ path: String) async -> ServerAnswer {
-        // A page of another site must not use the server of the person who looks at it.
-        let site = request.head["Sec-Fetch-Site"]
-        guard site == nil || site == "same-origin" || site == "none" else {
+        guard path == "/purge" || self.isOwnPage(request.head) else {
             return self.refusal(403, "Only the server's own page may do this.")
         }
         switch path {
@@ -207,6 +223,11 @@ extension ImageHandler {
             return .text(200, self.signed(text), fields: ["Cache-Control": "no-store"])
         case "/upload":
             guard let uploads else { return self.refusal(404, "The page is off.") }
+            // A form of another site cannot send these types without asking first.
+            let type = request.head["Content-Type"] ?? ""
+            guard type.hasPrefix("image/") || type == "application/octet-stream" else {
+                return self.refusal(422, "The body must be an image.")
+            }
             let id = uploads.add(request.body)
             let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
             var head = AnswerHead(status: 200)

@@ -11,6 +11,8 @@ import TintypeImgproxy
 final class ImageHandler: RequestHandling {
     let loader: LoaderActor
     let configuration: ImageServer.Configuration
+    /// Whether the server listens on a loopback address.
+    let isLocal: Bool
     let admission: Admission
     let metrics: ServerMetrics
     let purges: PurgeList
@@ -42,6 +44,7 @@ final class ImageHandler: RequestHandling {
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.configuration = configuration
+        self.isLocal = (try? ListeningSocket.isLoopback(configuration.listenAddress)) ?? false
         self.loader = loader
         self.rules = Locked(rules)
         self.purges = purges
@@ -227,8 +230,9 @@ final class ImageHandler: RequestHandling {
         guard let url = self.configuration.images.fallback, error.code.category != .busy,
             case .encode(var request, let encoding) = route.work
         else { return nil }
-        request.url = url
-        request.cacheKey = nil
+        // The URL is the configuration's, and may be a file or in an inner network.
+        request.source = ImageRequest.Source(url: url)
+        request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
         return self.answer(with: response, of: route, to: head, fallbackStatus: status)
