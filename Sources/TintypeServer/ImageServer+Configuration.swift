@@ -64,7 +64,12 @@ extension ImageServer {
             var loader = LoaderActor.Configuration()
             loader.cachePolicy = .honorFreshness
             loader.isSharedCache = true
-            loader.freshnessBounds = FreshnessBounds(defaultLifetime: .seconds(86_400))
+            loader.freshnessBounds = FreshnessBounds(
+                defaultLifetime: .seconds(86_400),
+                heuristicLifetime: .seconds(86_400),
+                staleWhileRevalidate: .seconds(60),
+                staleIfError: .seconds(86_400)
+            )
             loader.failureLifetimes = FailureLifetimes(
                 missing: .seconds(60),
                 undecodable: .seconds(300),

@@ -17,10 +17,20 @@ public struct FreshnessBounds: Sendable, Hashable {
     ///
     /// RFC 9111 (4.2.2) leaves this to caches.
     public var defaultLifetime: Duration
+    /// The lifetime of a response that has a validator but no lifetime; default zero, with which each load revalidates it.
+    ///
+    /// RFC 9111 (4.2.2) calls this heuristic freshness.
+    public var heuristicLifetime: Duration
     /// The shortest lifetime, which overrides the origin's; default zero.
     public var minimumLifetime: Duration
     /// The longest lifetime, also of the default lifetime; `nil`, the default, is no limit.
     public var maximumLifetime: Duration?
+    /// For how long after its lifetime a response may be served while the origin is asked, if the response does not say
+    /// (RFC 5861, 3); default zero.
+    public var staleWhileRevalidate: Duration
+    /// For how long after its lifetime a response may be served if the origin fails, if the response does not say
+    /// (RFC 5861, 4); default zero.
+    public var staleIfError: Duration
 
     /// Creates bounds, by default without effect.
     ///
@@ -31,25 +41,33 @@ public struct FreshnessBounds: Sendable, Hashable {
     /// ```
     public init(
         defaultLifetime: Duration = .zero,
+        heuristicLifetime: Duration = .zero,
         minimumLifetime: Duration = .zero,
-        maximumLifetime: Duration? = nil
+        maximumLifetime: Duration? = nil,
+        staleWhileRevalidate: Duration = .zero,
+        staleIfError: Duration = .zero
     ) {
         self.defaultLifetime = defaultLifetime
+        self.heuristicLifetime = heuristicLifetime
         self.minimumLifetime = minimumLifetime
         self.maximumLifetime = maximumLifetime
+        self.staleWhileRevalidate = staleWhileRevalidate
+        self.staleIfError = staleIfError
     }
 
     /// Returns the lifetime of a response within the bounds, in seconds.
     fileprivate func lifetime(of record: ResponseRecord) -> Double {
         var lifetime = record.freshness.lifetime
-        let isSilent = !Self.statingNames.contains { !record.values(for: $0).isEmpty }
-        if isSilent, lifetime == 0 { lifetime = self.defaultLifetime / .seconds(1) }
+        if lifetime == 0, !Self.lifetimeNames.contains(where: { !record.values(for: $0).isEmpty }) {
+            let hasValidator = Self.validatorNames.contains { !record.values(for: $0).isEmpty }
+            lifetime = (hasValidator ? self.heuristicLifetime : self.defaultLifetime) / .seconds(1)
+        }
         lifetime = max(lifetime, self.minimumLifetime / .seconds(1))
         return min(lifetime, self.maximumLifetime.map { max(0, $0 / .seconds(1)) } ?? .infinity)
     }
 
-    /// The fields that have a lifetime or a validator.
-    private static let statingNames = ["Cache-Control", "Expires", "ETag", "Last-Modified"]
+    private static let lifetimeNames = ["Cache-Control", "Expires"]
+    private static let validatorNames = ["ETag", "Last-Modified"]
 }
 
 /// The rules by which a loader reuses stored responses.
@@ -126,6 +144,10 @@ struct FreshnessRules: Sendable {
     func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
+        if freshness.staleWhileRevalidate == 0 {
+            freshness.staleWhileRevalidate = self.bounds.staleWhileRevalidate / .seconds(1)
+        }
+        if freshness.staleIfError == 0 { freshness.staleIfError = self.bounds.staleIfError / .seconds(1) }
         let sendsCookies = request.source.cookies.map { $0 != .disabled } ?? self.sendsCookies
         if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
             freshness.flags.insert(.variesOnEverything)
