@@ -168,8 +168,10 @@ extension ImageHandler {
 
     private func cacheControl(of route: ImageRoute, _ metadata: EntryMetadata, _ isFallback: Bool) -> String {
         var seconds = Int(self.configuration.caching.lifetime / .seconds(1))
-        if self.configuration.caching.passesOriginLifetime, let freshness = metadata.response?.freshness {
-            seconds = Int(max(0, min(freshness.lifetime, 1e9)))
+        if self.configuration.caching.passesOriginLifetime, let response = metadata.response,
+            !response.values(for: "Cache-Control").isEmpty || !response.values(for: "Expires").isEmpty
+        {
+            seconds = Int(max(0, min(response.freshness.lifetime, 1e9)))
         }
         if isFallback, let lifetime = self.configuration.images.fallbackLifetime {
             seconds = min(seconds, Int(lifetime / .seconds(1)))

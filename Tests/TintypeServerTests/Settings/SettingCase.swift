@@ -296,6 +296,14 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("memory-size", "100MB") {
             $0.loader.memory.costLimit == 50_000_000 && $0.loader.memory.encodedCostLimit == 50_000_000
         },
+        SettingCase("source-lifetime", "1h") {
+            $0.loader.freshnessBounds.defaultLifetime == .seconds(3_600)
+                && $0.loader.freshnessBounds.heuristicLifetime == .seconds(3_600)
+        },
+        SettingCase("stale-while-revalidate", "5m") {
+            $0.loader.freshnessBounds.staleWhileRevalidate == .seconds(300)
+        },
+        SettingCase("stale-if-error", "2h") { $0.loader.freshnessBounds.staleIfError == .seconds(7_200) },
         SettingCase("lifetime", "1d", foreign: ["IMGPROXY_TTL": "86400"]) { $0.caching.lifetime == .seconds(86_400) },
         SettingCase("origin-lifetime", "true", foreign: ["IMGPROXY_CACHE_CONTROL_PASSTHROUGH": "true"]) {
             $0.caching.passesOriginLifetime
