@@ -43,24 +43,6 @@ extension ServerSetting {
             "how long an outdated image is still served if the origin fails; default 1d"
         ) { $0.configuration.loader.freshnessBounds.staleIfError = $1 },
         ServerSetting(
-            "source-lifetime",
-            .timeOrZero,
-            "the lifetime of sources whose origin gives none; default 1d"
-        ) {
-            $0.configuration.loader.freshnessBounds.defaultLifetime = $1
-            $0.configuration.loader.freshnessBounds.heuristicLifetime = $1
-        },
-        ServerSetting(
-            "stale-while-revalidate",
-            .timeOrZero,
-            "how long an outdated image is still served while the origin is asked; default 60s"
-        ) { $0.configuration.loader.freshnessBounds.staleWhileRevalidate = $1 },
-        ServerSetting(
-            "stale-if-error",
-            .timeOrZero,
-            "how long an outdated image is still served if the origin fails; default 1d"
-        ) { $0.configuration.loader.freshnessBounds.staleIfError = $1 },
-        ServerSetting(
             "lifetime",
             .timeOrZero,
             "the lifetime of images in clients, or 0 for no-cache; default 365d",
