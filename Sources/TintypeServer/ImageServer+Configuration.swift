@@ -106,6 +106,24 @@ extension ImageServer {
         case warning
         /// Failures of the server itself.
         case error
+
+        /// The level of an answer with this status: 499 and other failures of clients are warnings.
+        init(status: Int) {
+            self = status >= 500 ? .error : status >= 400 ? .warning : .info
+        }
+
+        /// Whether a log of `level` contains lines of this level.
+        func isLogged(at level: LogLevel) -> Bool {
+            self.weight >= level.weight
+        }
+
+        private var weight: Int {
+            switch self {
+            case .info: 0
+            case .warning: 1
+            case .error: 2
+            }
+        }
     }
 }
 

@@ -8,8 +8,14 @@ import TintypeImgproxy
 
 /// Answers about the server itself: health, metrics, the page, uploads, purges and information about images.
 extension ImageHandler {
-    /// The paths that never name an image and whose answers take waiting.
-    static let ownPaths: Set<String> = ["/health", "/ready", "/metrics"]
+    /// Whether a target names no image, and its answer takes waiting.
+    func needsWaiting(_ target: String) -> Bool {
+        Self.isInformation(target) || target.utf8.count < 64 && self.isAboutServer(Self.path(of: target))
+    }
+
+    private func isAboutServer(_ path: String) -> Bool {
+        path == "/health" || path == "/ready" || path == "/metrics" || path == self.configuration.healthPath
+    }
 
     static func path(of target: String) -> String {
         String(target.prefix { $0 != "?" })

@@ -91,7 +91,7 @@ final class ImageHandler: RequestHandling {
         }
         let target = head.target
         if let answer = self.ownAnswer(to: head) { return answer }
-        if Self.isInformation(target) || Self.ownPaths.contains(Self.path(of: target)) { return nil }
+        if self.needsWaiting(target) { return nil }
         guard self.isPermitted(head) else { return self.forbidden }
         do throws(RoutePlanner.Refusal) {
             let route = try self.route(for: head)
@@ -114,7 +114,7 @@ final class ImageHandler: RequestHandling {
         if head.method == .post { return await self.postAnswer(to: request, path) }
         if path == "/metrics" { return await self.metricsAnswer() }
         if path == "/ready" { return await self.readiness() }
-        if path == "/health" { return await self.health() }
+        if path == "/health" || path == self.configuration.healthPath { return await self.health() }
         guard self.isPermitted(head) else { return self.forbidden }
         if Self.isInformation(head.target) { return await self.informationAnswer(to: request) }
         do throws(RoutePlanner.Refusal) {
@@ -138,7 +138,11 @@ final class ImageHandler: RequestHandling {
 
     func didEnd(_ exchange: ExchangeRecord) {
         self.metrics.record(exchange)
-        self.log?.append(exchange)
+        guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
+            return
+        }
+        let trace = exchange.head?.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
+        log.append(exchange, traceID: trace?.traceID)
     }
 
     func didEndTurn() {

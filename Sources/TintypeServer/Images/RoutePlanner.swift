@@ -5,7 +5,9 @@ import Tintype
 import TintypeImgproxy
 
 /// Makes routes of URLs by the rules of a configuration.
-struct RoutePlanner: Sendable {
+///
+/// It is a class because every request uses it, and a copy of its values would count many references.
+final class RoutePlanner: Sendable {
     /// A URL that the server does not answer with an image.
     struct Refusal: Error, Sendable {
         let status: Int

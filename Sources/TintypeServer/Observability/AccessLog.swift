@@ -51,7 +51,7 @@ final class AccessLog: Sendable {
     }
 
     /// Writes a line of the server itself.
-    func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
+    func log(_ level: ImageServer.LogLevel, _ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
         let now = Self.milliseconds
         self.add { $0.append(level, message, fields, at: now) }
         self.flush()

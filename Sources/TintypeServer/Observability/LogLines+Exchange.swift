@@ -11,7 +11,7 @@ extension LogLines {
     ///   - milliseconds: The time since 1970.
     mutating func append(_ exchange: ExchangeRecord, traceID: String?, at milliseconds: Int) {
         let note = exchange.note
-        self.begin(LogLevel(status: exchange.status), at: milliseconds)
+        self.begin(ImageServer.LogLevel(status: exchange.status), at: milliseconds)
         self.add("request_id") { exchange.identifier.append(to: &$0) }
         if let traceID { self.add("trace_id", traceID) }
         self.add("client") { exchange.client.append(to: &$0) }
@@ -41,7 +41,7 @@ extension LogLines {
     ///   - fields: Values that belong to the event. Their names are lower-case words.
     ///   - milliseconds: The time since 1970.
     mutating func append(
-        _ level: LogLevel,
+        _ level: ImageServer.LogLevel,
         _ message: String,
         _ fields: KeyValuePairs<String, String>,
         at milliseconds: Int

@@ -34,7 +34,7 @@ struct LogLines: Sendable {
     /// - Parameters:
     ///   - level: The weight of the line.
     ///   - milliseconds: The time since 1970.
-    mutating func begin(_ level: LogLevel, at milliseconds: Int) {
+    mutating func begin(_ level: ImageServer.LogLevel, at milliseconds: Int) {
         switch self.format {
         case .text:
             self.appendTime(milliseconds)

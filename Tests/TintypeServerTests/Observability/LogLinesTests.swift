@@ -71,10 +71,10 @@ import TintypeTestSupport
     @Test(
         arguments: [
             (200, .info), (304, .info), (400, .warning), (404, .warning), (499, .warning), (500, .error), (503, .error),
-        ] as [(Int, LogLevel)]
+        ] as [(Int, ImageServer.LogLevel)]
     )
-    func `the level follows from the status`(status: Int, level: LogLevel) {
-        #expect(LogLevel(status: status) == level)
+    func `the level follows from the status`(status: Int, level: ImageServer.LogLevel) {
+        #expect(ImageServer.LogLevel(status: status) == level)
     }
 
     @Test func `an event of the server is a line with its fields`() {
