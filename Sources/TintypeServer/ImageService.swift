@@ -183,10 +183,7 @@ extension ImageService.Response {
     fileprivate init(_ answer: ServerAnswer) {
         self.status = answer.status
         self.headers = answer.head.fields.headerFields
-        switch answer.body {
-        case .none: self.body = Data()
-        case .data(let data): self.body = data
-        }
+        self.body = answer.body.bytes
     }
 }
 

@@ -3,6 +3,7 @@
 import CTintypeShims
 import FoundationEssentials
 import Glibc
+import TintypeCaching
 import TintypeHTTP
 
 /// One connection of a client, and the request that it carries.
@@ -113,6 +114,12 @@ final class Connection {
                     let start = UnsafeRawBufferPointer(rebasing: rest)
                     return cshims_send(self.descriptor, head.baseAddress, head.count, start.baseAddress, start.count)
                 }
+            case .file(let file, let offset, let count):
+                guard head.isEmpty else {
+                    return cshims_send(self.descriptor, head.baseAddress, head.count, nil, 0)
+                }
+                let (sent, rest) = (offset + output.sentBodyCount, count - output.sentBodyCount)
+                return cshims_send_file(self.descriptor, file.descriptor, sent, rest)
             }
         }
     }

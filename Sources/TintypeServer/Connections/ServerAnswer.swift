@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
+import Glibc
+package import TintypeCaching
 package import TintypeHTTP
 
 /// The status line and the fields of an answer. The downloader has a type called `ResponseHead` as well.
@@ -12,12 +14,43 @@ package struct ServerAnswer: Sendable {
     package enum Body: Sendable {
         case none
         case data(Data)
+        /// A part of a file: the offset of its first byte in the file, and its length.
+        case file(CachedFile, offset: Int, count: Int)
 
         /// The number of bytes.
         package var count: Int {
             switch self {
             case .none: 0
             case .data(let data): data.count
+            case .file(_, _, let count): count
+            }
+        }
+
+        /// The bytes; fewer if a file cannot be read, as when a connection breaks.
+        var bytes: Data {
+            switch self {
+            case .none: return Data()
+            case .data(let data): return data
+            case .file(let file, let offset, let count):
+                var bytes = [UInt8](repeating: 0, count: count)
+                var end = 0
+                while end < count {
+                    let size = bytes.withUnsafeMutableBytes { bytes in
+                        pread(file.descriptor, bytes.baseAddress?.advanced(by: end), count - end, off_t(offset + end))
+                    }
+                    guard size > 0 else { break }
+                    end += size
+                }
+                return Data(bytes.prefix(end))
+            }
+        }
+
+        /// Returns a part of the content.
+        func part(_ range: ByteRange) -> Body {
+            switch self {
+            case .none: .none
+            case .data(let data): .data(data.dropFirst(range.offset).prefix(range.length))
+            case .file(let file, let offset, _): .file(file, offset: offset + range.offset, count: range.length)
             }
         }
     }

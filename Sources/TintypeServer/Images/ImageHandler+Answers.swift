@@ -12,7 +12,7 @@ extension ImageHandler {
 
     /// Returns an encoded image, a part of it, or the answer that the client has it already.
     func answer(
-        with response: EncodedResponse,
+        with response: Representation,
         of route: ImageRoute,
         to head: RequestHead,
         fallbackStatus: Int? = nil
@@ -23,10 +23,8 @@ extension ImageHandler {
             note.message = "The fallback image was sent."
             var fields = self.fields(response, etag, of: route, fallbackStatus)
             fields.append("1", for: "X-Image-Fallback")
-            fields.append(response.data.count, for: "Content-Length")
-            return ServerAnswer(
-                AnswerHead(status: fallbackStatus ?? 200, fields: fields), body: .data(response.data), note: note
-            )
+            fields.append(response.body.count, for: "Content-Length")
+            return ServerAnswer(AnswerHead(status: fallbackStatus ?? 200, fields: fields), body: response.body, note: note)
         }
         let prepared: ImageRoute.Prepared
         if response.source == .memory, let known = route.prepared(etag: etag) {
@@ -43,13 +41,13 @@ extension ImageHandler {
             if Preconditions.evaluate(head, entityTag: etag, lastModified: modified, now: now) == .notModified {
                 return ServerAnswer(prepared.notModified, note: note)
             }
-            let count = response.data.count
+            let count = response.body.count
             let selection = RangeSelection(head, length: count, entityTag: etag, lastModified: modified, now: now)
             if selection != .whole {
-                return self.answer(selection, response.data, self.fields(response, etag, of: route), note)
+                return self.answer(selection, response.body, self.fields(response, etag, of: route), note)
             }
         }
-        return ServerAnswer(prepared.head, body: .data(response.data), note: note)
+        return ServerAnswer(prepared.head, body: response.body, note: note)
     }
 
     /// Returns the bytes of a source as they are.
@@ -73,27 +71,25 @@ extension ImageHandler {
         let selection = RangeSelection(
             head, length: response.data.count, entityTag: etag, lastModified: nil, now: Date()
         )
-        return self.answer(selection, response.data, fields, note)
+        return self.answer(selection, .data(response.data), fields, note)
     }
 
-    /// Returns the part of `data` that the client selects.
+    /// Returns the part of `body` that the client selects.
     private func answer(
         _ selection: RangeSelection,
-        _ data: Data,
+        _ body: ServerAnswer.Body,
         _ fields: FieldLines,
         _ note: AnswerNote
     ) -> ServerAnswer {
         var fields = fields
-        if let range = selection.contentRange(length: data.count) { fields.append(range, for: "Content-Range") }
+        if let range = selection.contentRange(length: body.count) { fields.append(range, for: "Content-Range") }
         switch selection {
         case .whole:
-            fields.append(data.count, for: "Content-Length")
-            return ServerAnswer(AnswerHead(status: 200, fields: fields), body: .data(data), note: note)
+            fields.append(body.count, for: "Content-Length")
+            return ServerAnswer(AnswerHead(status: 200, fields: fields), body: body, note: note)
         case .part(let part):
             fields.append(part.length, for: "Content-Length")
-            let start = data.startIndex + part.offset
-            let bytes = data[start..<(start + part.length)]
-            return ServerAnswer(AnswerHead(status: 206, fields: fields), body: .data(bytes), note: note)
+            return ServerAnswer(AnswerHead(status: 206, fields: fields), body: body.part(part), note: note)
         case .unsatisfiable:
             fields.append(0, for: "Content-Length")
             return ServerAnswer(AnswerHead(status: 416, fields: fields), note: note)
@@ -102,10 +98,10 @@ extension ImageHandler {
 
     // MARK: Fields
 
-    private func prepare(_ response: EncodedResponse, _ etag: String, of route: ImageRoute) -> ImageRoute.Prepared {
+    private func prepare(_ response: Representation, _ etag: String, of route: ImageRoute) -> ImageRoute.Prepared {
         var fields = self.fields(response, etag, of: route)
         let notModified = AnswerHead(status: 304, fields: fields)
-        fields.append(response.data.count, for: "Content-Length")
+        fields.append(response.body.count, for: "Content-Length")
         return ImageRoute.Prepared(
             etag: etag, head: AnswerHead(status: 200, fields: fields), notModified: notModified
         )
@@ -113,7 +109,7 @@ extension ImageHandler {
 
     /// The fields of an answer with an encoded image, except its length.
     private func fields(
-        _ response: EncodedResponse,
+        _ response: Representation,
         _ etag: String,
         of route: ImageRoute,
         _ fallbackStatus: Int? = nil
@@ -128,8 +124,9 @@ extension ImageHandler {
         if let format = ImageFormat.writable.first(where: { $0.mediaType == response.mediaType }) {
             fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         }
-        fields.append(response.width, for: "X-Result-Width")
-        fields.append(response.height, for: "X-Result-Height")
+        let size = response.size
+        fields.append(size.width, for: "X-Result-Width")
+        fields.append(size.height, for: "X-Result-Height")
         fields.append(response.source.rawValue, for: "X-Cache")
         return fields
     }
@@ -260,6 +257,53 @@ extension ImageHandler {
         if status == 429 || status == 503 { fields.append("\(Self.retrySeconds)", for: "Retry-After") }
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
         return .text(status, text + "\n", fields: fields, note: AnswerNote(errorCode: code, message: message))
+    }
+}
+
+/// An encoded image as answers send it, from memory or from a file.
+enum Representation: Sendable {
+    case response(EncodedResponse)
+    case file(EncodedFile)
+
+    init(_ response: EncodedResponse) {
+        self = .response(response)
+    }
+
+    var body: ServerAnswer.Body {
+        switch self {
+        case .response(let response): .data(response.data)
+        case .file(let file): .file(file.file, offset: file.file.offset, count: file.file.byteCount)
+        }
+    }
+
+    var source: LoadSource { if case .response(let response) = self { response.source } else { .disk } }
+
+    var mediaType: String {
+        switch self {
+        case .response(let response): response.mediaType
+        case .file(let file): file.mediaType
+        }
+    }
+
+    var etag: String {
+        switch self {
+        case .response(let response): response.etag
+        case .file(let file): file.etag
+        }
+    }
+
+    var size: (width: Int, height: Int) {
+        switch self {
+        case .response(let response): (response.width, response.height)
+        case .file(let file): (file.width, file.height)
+        }
+    }
+
+    var metadata: EntryMetadata {
+        switch self {
+        case .response(let response): response.metadata
+        case .file(let file): file.metadata
+        }
     }
 }
 

@@ -98,7 +98,7 @@ final class ImageHandler: RequestHandling {
             if case .encode(let image, let encoding) = route.work,
                 let response = self.loader.cachedEncoded(image, as: encoding)
             {
-                return self.answer(with: response, of: route, to: head)
+                return self.answer(with: Representation(response), of: route, to: head)
             }
             // Refuse at once what would be refused later.
             if let refusal = self.admission.refusal(route.origin, request.client) { return self.answer(refusal) }
@@ -217,12 +217,18 @@ final class ImageHandler: RequestHandling {
         _ place: Admission.Place,
         _ head: RequestHead
     ) async throws -> ServerAnswer {
+        // A server that keeps results on disk alone sends the file without reading it into memory of its own.
+        if self.configuration.loader.memory.encodedCostLimit == 0,
+            let file = try await self.loader.encodedFile(for: request, as: encoding)
+        {
+            return self.answer(with: .file(file), of: route, to: head)
+        }
         let response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
             self.metrics.record(response.metrics)
             if response.metrics.encode > .zero { place.didMakeImage(at: .now) }
         }
-        return self.answer(with: response, of: route, to: head)
+        return self.answer(with: Representation(response), of: route, to: head)
     }
 
     /// Returns the fallback image in place of an error, if there is one.
@@ -239,6 +245,6 @@ final class ImageHandler: RequestHandling {
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
-        return self.answer(with: response, of: route, to: head, fallbackStatus: status)
+        return self.answer(with: Representation(response), of: route, to: head, fallbackStatus: status)
     }
 }
