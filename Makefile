@@ -23,7 +23,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test docs examples lint format build build-all smallest bench counts conformance fuzz hunt torture attack readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test docs examples lint format build build-all smallest bench counts conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -49,6 +49,7 @@ help:
 	@echo '               storms of reloads, for 300 s, none of which may leave an older image;'
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
+	@echo "make page      test the server's web page in headless Chromium"
 	@echo "make readme    build and run the README's first program"
 	@echo 'make neighbours  build a program beside targets with the names of other packages'
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'
@@ -164,6 +165,12 @@ smoke-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread \
 	    --filter $(PURE_SUITES)
+
+# Chromium is large, so continuous integration leaves it out.
+page:
+	@.ci/setup page
+	@$(SWIFT) build --product tintype
+	@.ci/page
 
 readme:
 	@.ci/setup build
