@@ -194,8 +194,6 @@ extension ImageServer.Configuration {
         public var maximumFrames = 1
         /// The longest side of a result; default 8,192.
         public var maximumResultSide = 8_192
-        /// Whether images are turned as their EXIF orientation says; default true.
-        public var turnsUpright = true
         /// Whether resizes add light rather than samples, so that fine detail keeps its brightness; default false.
         ///
         /// It is slower.
@@ -294,7 +292,8 @@ extension ImageServer.Configuration {
         ///
         /// The server refuses requests at once that would wait for longer.
         public var queueTime: Duration = .seconds(3)
-        /// The images that may be made at once and wait; `nil`, the default, is 18 for each lane of the loader.
+        /// The images that may be made at once and wait; `nil`, the default, is 64 for each lane of
+        /// the loader. ``queueTime`` permits fewer if images take long.
         public var queueCount: Int?
         /// The most connections; default 20,000.
         public var connectionCount = 20_000

@@ -138,7 +138,8 @@ extension LoaderActor {
         public var coders: CoderRegistry
         /// The bytes of decoded animation frames that the loader keeps; default 64 MiB.
         public var framePoolByteLimit: Int
-        /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core.
+        /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core
+        /// that the process may use, under the quota of its cgroup.
         public var laneCount: Int
         /// Whether lanes that have nothing to do help with one large image; default true.
         ///
@@ -194,7 +195,7 @@ extension LoaderActor {
             self.limits = DecodingLimits()
             self.coders = CoderRegistry()
             self.framePoolByteLimit = 64 << 20
-            self.laneCount = ProcessInfo.processInfo.activeProcessorCount
+            self.laneCount = ProcessorBudget().threadCount
             self.usesIdleLanes = true
             self.decodingMemory = MemoryBudget().byteCount / 4
         }

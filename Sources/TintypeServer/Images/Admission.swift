@@ -103,11 +103,10 @@ struct AdmissionState {
     func refusal(_ origin: String, _ client: ClientAddress) -> Admission.Refusal? {
         let limit = self.limit
         guard self.count < 4 * limit, self.origins[origin, default: 0] < limit else { return .overload }
-        // A quarter stays free for clients that come later, as behind a proxy all may seem one.
+        // Alone, a client may have all places: behind a proxy, all clients seem one.
         let network = client.network
         let hasOthers = self.clients.keys.contains { $0 != network }
-        let mostOfClient = max(1, hasOthers ? limit / 2 : limit * 3 / 4)
-        return self.clients[network, default: 0] < mostOfClient ? nil : hasOthers ? .client : .overload
+        return hasOthers && self.clients[network, default: 0] >= max(1, limit / 2) ? .client : nil
     }
 
     mutating func enter(

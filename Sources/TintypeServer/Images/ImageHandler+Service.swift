@@ -259,22 +259,23 @@ extension ImageHandler {
         else {
             return self.refusal(400, "Each line of the body must be `source URL` or `prefix URL`.")
         }
+        defer { self.forgetRoutes() }
         do {
             for line in lines {
                 let name = String(line[1])
                 if line[0] == "source" {
-                    // The bytes go now, and the new key keeps what was made of them from being served.
-                    if let url = URL(string: name) {
+                    let old = self.purges.cacheKey(of: name)
+                    try self.purges.purge(source: name)
+                    // The bytes of web sources go at once. Others, and what was made of them, are never found again.
+                    if let url = URL(string: name), url.scheme == "http" || url.scheme == "https" {
                         var source = ImageRequest(url: url)
-                        source.source.cacheKey = self.purges.cacheKey(of: name)
+                        source.source.cacheKey = old
                         _ = try await self.loader.remove(source)
                     }
-                    try self.purges.purge(source: name)
                 } else {
                     try self.purges.purge(prefix: name)
                 }
             }
-            self.forgetRoutes()
             return .text(200, "purged\n", fields: ["Cache-Control": "no-store"])
         } catch {
             return self.refusal(500, "The purge could not be stored.")

@@ -55,7 +55,7 @@ final class ImageHandler: RequestHandling {
         let lanes = configuration.loader.laneCount
         self.admission = Admission(
             slotCount: lanes,
-            countLimit: configuration.load.queueCount ?? 18 * lanes,
+            countLimit: configuration.load.queueCount ?? 64 * lanes,
             waitLimit: configuration.load.queueTime
         )
     }
@@ -112,7 +112,10 @@ final class ImageHandler: RequestHandling {
         let head = request.head
         let path = Self.path(of: head.target)
         if head.method == .post { return await self.postAnswer(to: request, path) }
-        if path == "/metrics" { return await self.metricsAnswer() }
+        if path == "/metrics" {
+            guard self.configuration.metricsAddress == nil else { return self.refusal(404, "There are no metrics here.") }
+            return await self.metricsAnswer()
+        }
         if path == "/ready" { return await self.readiness() }
         if path == "/health" || path == self.configuration.healthPath { return await self.health() }
         guard self.isPermitted(head) else { return self.forbidden }

@@ -54,6 +54,10 @@ struct IneffectiveVariables: Sendable {
             ["STRIP_METADATA", "STRIP_COLOR_PROFILE"]
         ),
         IneffectiveVariables(
+            "images are always upright",
+            ["AUTO_ROTATE"]
+        ),
+        IneffectiveVariables(
             "results have no metadata",
             ["KEEP_COPYRIGHT"]
         ),

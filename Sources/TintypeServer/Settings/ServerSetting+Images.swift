@@ -66,12 +66,6 @@ extension ServerSetting {
             $0.configuration.images.maximumResultSide = $1 == 0 ? ImageServer.Configuration.Images.longestSide : $1
         },
         ServerSetting(
-            "auto-rotate",
-            .flag,
-            "turns images as their EXIF orientation says; on by default",
-            foreign: ["IMGPROXY_AUTO_ROTATE"]
-        ) { $0.configuration.images.turnsUpright = $1 },
-        ServerSetting(
             "linear-light",
             .flag,
             "resizes in linear light, so that fine detail keeps its brightness; slower",

@@ -19,7 +19,7 @@ extension ServerSetting {
         ServerSetting(
             "queue-size",
             .number(0...1_000_000),
-            "the most requests that wait for their turn, or 0 for no limit except queue-time; default 17 a lane",
+            "the most requests that wait for their turn, or 0 for no limit except queue-time; default 63 a lane",
             foreign: ["IMGPROXY_REQUESTS_QUEUE_SIZE"]
         ) { $0.queueSize = $1 },
         ServerSetting(

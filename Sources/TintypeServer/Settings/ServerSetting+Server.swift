@@ -25,7 +25,7 @@ extension ServerSetting {
         ServerSetting(
             "ui",
             .flag,
-            "shows a page to try the server at /; by default only on loopback addresses"
+            "shows a page to try the server at /; by default only on loopback addresses without keys"
         ) { $0.configuration.showsPage = $1 },
         ServerSetting(
             "secret",

@@ -153,7 +153,7 @@ import TintypeTestSupport
 
     @Test(arguments: ["0", "f", "F", "false", "False", "FALSE", "no", "off"])
     func `falsehood has several spellings`(_ text: String) throws {
-        #expect(try !ServerSettings(environment: ["IMGPROXY_AUTO_ROTATE": text]).configuration.images.turnsUpright)
+        #expect(try !ServerSettings(environment: ["IMGPROXY_AUTO_WEBP": text]).configuration.images.prefersWebP)
     }
 
     // MARK: - Mistakes

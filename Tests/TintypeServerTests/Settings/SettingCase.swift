@@ -161,7 +161,6 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("max-result-side", "0", foreign: ["IMGPROXY_MAX_RESULT_DIMENSION": "0"]) {
             $0.images.maximumResultSide == 65_500
         },
-        SettingCase("auto-rotate", "false", foreign: ["IMGPROXY_AUTO_ROTATE": "f"]) { !$0.images.turnsUpright },
         SettingCase("linear-light", "true", foreign: ["IMGPROXY_USE_LINEAR_COLORSPACE": "true"]) {
             $0.images.usesLinearLight
         },
