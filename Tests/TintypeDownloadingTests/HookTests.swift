@@ -136,6 +136,33 @@ struct HookTests {
         #expect(try await emptied.error(at: origin.url("/a")).code == .emptyBody)
     }
 
+    @Test("a hook receives the target of each redirect, and may refuse it")
+    func redirects() async throws {
+        let origin = try FaultyOrigin([
+            "/a": .redirect(to: "b?c=d"), "/b": .redirect(to: "/secret"), "/secret": .body([9]),
+        ])
+        let targets = Recorder<String>()
+        let hooks = DownloadHooks(checkRedirect: { url in
+            targets.record(url.absoluteString)
+            if url.path == "/secret" { throw Refusal() }
+        })
+        let downloader = DownloadActor(hooks: hooks)
+        let error = try await downloader.error(at: origin.url("/a"))
+        #expect(error.code == .refused)
+        #expect(error.underlyingError is Refusal)
+        #expect(error.message.contains("redirect"))
+        #expect(targets.elements == [origin.url("/b?c=d").absoluteString, origin.url("/secret").absoluteString])
+        #expect(origin.requestCount(for: "/secret") == 0)
+        #expect(await downloader.counters.retried == 0)
+        let own = DownloadError(code: .hostNotAllowed, message: "no")
+        let refusing = DownloadActor(hooks: DownloadHooks(checkRedirect: { _ in throw own }))
+        #expect(try await refusing.error(at: origin.url("/a")).code == .hostNotAllowed)
+        #expect(try await refusing.stream(for: DownloadRequest(url: origin.url("/secret"))).head.status == 200)
+        await #expect(throws: DownloadError.self) {
+            try await refusing.stream(for: DownloadRequest(url: origin.url("/a")))
+        }
+    }
+
     @Test func `cancelling the last caller cancels the hook`() async throws {
         let origin = try FaultyOrigin(["/a": .body([9])])
         let (isInside, wasCancelled) = (Gate(), Gate())

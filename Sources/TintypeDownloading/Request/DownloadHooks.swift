@@ -4,8 +4,8 @@ public import FoundationEssentials
 
 /// The functions that change the requests and responses of a downloader.
 ///
-/// Each runs once for a transfer, however many callers share it, on the cooperative pool, within a task that is
-/// cancelled when the last caller leaves. They do not receive `file:` and `data:` URLs. If a hook throws, the download
+/// Each runs once for a transfer, however many callers share it. All but ``checkRedirect`` run on the cooperative pool,
+/// within a task that is cancelled when the last caller leaves. They do not receive `file:` and `data:` URLs. If a hook throws, the download
 /// fails with ``TintypeErrorCode/refused`` (or ``TintypeErrorCode/decryptionFailed``) and the error as its
 /// underlying error. A `CancellationError` and a `DownloadError` stay as they are.
 public struct DownloadHooks: Sendable {
@@ -14,6 +14,11 @@ public struct DownloadHooks: Sendable {
     /// It runs after the decisions about shared transfers and about the cache key, so set fields that tell users apart
     /// in the request itself.
     public var modifyRequest: (@Sendable (DownloadRequest) async throws -> DownloadRequest)?
+    /// Refuses a redirect by throwing.
+    ///
+    /// It receives the URL to which a response redirects, after the network policy has allowed it. It runs on the thread
+    /// of the event loop, for each redirect: it must be quick and must not block.
+    public var checkRedirect: (@Sendable (URL) throws -> Void)?
     /// Decrypts a body.
     ///
     /// With it, observers of bytes receive nothing, because the arriving bytes are not the body.
@@ -32,10 +37,12 @@ public struct DownloadHooks: Sendable {
     /// ```
     public init(
         modifyRequest: (@Sendable (DownloadRequest) async throws -> DownloadRequest)? = nil,
+        checkRedirect: (@Sendable (URL) throws -> Void)? = nil,
         decrypt: (@Sendable (Data, DownloadResponse) async throws -> Data)? = nil,
         modifyResponse: (@Sendable (DownloadResponse) async throws -> DownloadResponse)? = nil
     ) {
         self.modifyRequest = modifyRequest
+        self.checkRedirect = checkRedirect
         self.decrypt = decrypt
         self.modifyResponse = modifyResponse
     }
@@ -50,6 +57,20 @@ public struct DownloadHooks: Sendable {
             { .refused("request", $0, url: request.url) },
             { try await modifyRequest(request) }
         )
+    }
+
+    /// Throws if the hook refuses a redirect.
+    func check(redirectTo target: ResourceAddress, from address: ResourceAddress) throws(DownloadError) {
+        guard let checkRedirect else { return }
+        // A URL that the hook cannot be asked about is not followed.
+        guard let url = URL(string: target.text) else { throw .unsafeRedirect(to: target.display, at: address) }
+        do {
+            try checkRedirect(url)
+        } catch let error as DownloadError {
+            throw error
+        } catch {
+            throw .refused("redirect", error, url: url)
+        }
     }
 
     /// Returns the response for callers instead of `response`.

@@ -262,6 +262,7 @@ final class TransferDriver {
         guard case .judging = transfer.machine.phase else { return }
         do throws(DownloadError) {
             if let target = try transfer.redirectTarget(limit: self.configuration.maximumRedirects) {
+                try self.hooks.check(redirectTo: target, from: transfer.address)
                 transfer.redirect(to: target)
                 self.move(transfer, .sendAgain)
                 return
