@@ -122,7 +122,7 @@ public actor DownloadActor: ImageFetching {
         let address = try self.admit(request)
         switch address.scheme {
         case .http, .https: return try await self.transfer(SharedRequest(request), from: address, observer)
-        case .file: return try await self.read(request, at: address, observer)
+        case .file: return try await self.read(FileSource(address, url: request.url), for: request, observer)
         case .data: return try self.decode(request, at: address, observer)
         }
     }
@@ -141,28 +141,31 @@ public actor DownloadActor: ImageFetching {
         return address
     }
 
+    /// Reads a file, with the limit and the conditions of a request.
+    ///
+    /// - Throws: ``DownloadError``, or `CancellationError` as soon as the caller's task is cancelled.
     @inline(never)
-    private nonisolated func read(
-        _ request: DownloadRequest,
-        at address: ResourceAddress,
+    package nonisolated func read(
+        _ file: FileSource,
+        for request: DownloadRequest,
         _ observer: FetchObserver
     ) async throws -> DownloadResponse {
+        guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: file.address) }
         let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
         let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
-        let knownTag = acceptsNotModified ? request.headers["If-None-Match"] : nil
+        let conditions = acceptsNotModified ? request.headers : [:]
         // A read may hang in the kernel. A cancelled caller leaves the stream at once, and not the read.
         let (responses, reader) = AsyncThrowingStream<DownloadResponse, any Error>.makeStream()
         let read = self.reads.run("file read") { [files, bodyBudget] in
             await withTaskCancellationHandler {
                 do {
-                    try files.start(for: address)
+                    try files.start(for: file.address)
                     try await bodyBudget.beginRead()
                     defer { bodyBudget.endRead() }
                     let response = try await files.response(
-                        at: address,
-                        url: request.url,
+                        of: file,
                         limit: limit,
-                        knownTag: knownTag,
+                        conditions: conditions,
                         report: observer.didProgress
                     )
                     reader.yield(response.claimed(in: bodyBudget))

@@ -35,43 +35,49 @@ actor FileReader {
 
     /// The content of a file as a response, with what tells its versions apart as `ETag`.
     ///
-    /// A file that is as `knownTag` says is not read: the response has status 304 and no body. One that was changed
+    /// A file that the `conditions` describe is not read: the response has status 304 and no body. One that was changed
     /// just before is read once more: its times may have been the same before another change.
     ///
     /// - Throws: ``DownloadError``, or `CancellationError` when the task is cancelled on the way.
     func response(
-        at address: ResourceAddress,
-        url: URL,
+        of file: FileSource,
         limit: Int,
-        knownTag: String? = nil,
+        conditions: HeaderFields = [:],
         report: @Sendable (TransferProgress) -> Void
     ) throws -> DownloadResponse {
         let start = ContinuousClock.now
         let requestTime = Date()
-        let path = try FilePath(address)
-        let (descriptor, size, tag, isSettled) = try self.open(path, address: address)
+        let (address, url) = (file.address, file.url)
+        let (descriptor, status) = try self.open(file)
         defer { close(descriptor) }
-        let headers: HeaderFields = ["ETag": tag]
-        guard tag != knownTag || !isSettled else {
+        let (size, isSettled) = (Int(status.st_size), Self.isSettled(status, at: requestTime))
+        let headers = Self.headers(of: file, status, isSettled: isSettled)
+        let isKnown = Precondition.isNotModified(
+            conditions,
+            stored: Validators(headers),
+            storedDate: nil,
+            now: requestTime
+        )
+        guard !isKnown || !isSettled else {
             return DownloadResponse(body: Data(), url: url, status: 304, headers: headers, requestTime: requestTime)
         }
         guard size <= limit else { throw DownloadError.bodyTooLarge(limit: limit, declared: Int64(size), at: address) }
         var body = BodyBuffer(limit: limit)
         body.reserve(declared: size)
-        while try self.readChunk(from: descriptor, into: &body, path: path, address: address) {
+        while try self.readChunk(from: descriptor, into: &body, of: file) {
             guard body.count <= limit else {
                 throw DownloadError.bodyTooLarge(limit: limit, declared: nil, at: address)
             }
             report(TransferProgress(receivedBytes: Int64(body.count), expectedBytes: Int64(size)))
             try Task.checkCancellation()
         }
-        guard body.count > 0 else { throw DownloadError.emptyBody(status: nil, headers: [:], at: address) }
+        guard body.count > 0 else { throw DownloadError.emptyBody(status: file.status, headers: [:], at: address) }
         var metrics = TransferMetrics()
         metrics.bytes = Int64(body.count)
         metrics.total = .now - start
         return DownloadResponse(
             body: body.takeData(),
-            status: nil,
+            status: file.status,
             headers: headers,
             url: url,
             metrics: metrics,
@@ -80,36 +86,45 @@ actor FileReader {
         )
     }
 
-    private func open(
-        _ path: FilePath,
-        address: ResourceAddress
-    ) throws(DownloadError) -> (descriptor: CInt, size: Int, tag: String, isSettled: Bool) {
+    private func open(_ file: FileSource) throws(DownloadError) -> (descriptor: CInt, status: stat) {
         // Without O_NONBLOCK a pipe without a writer would hold the thread for ever.
-        let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
+        let descriptor = file.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .fileNotOpened(file.name, code: errno, at: file.address) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
-            throw .fileUnreadable(path.text, reason: reason, at: address)
+            throw .fileUnreadable(file.name, reason: reason, at: file.address)
         }
+        return (descriptor, status)
+    }
+
+    /// Whether later changes give the file other times than it has now.
+    ///
+    /// No file system counts times in steps of more than two seconds.
+    private static func isSettled(_ status: stat, at time: Date) -> Bool {
+        time.timeIntervalSince1970 - Double(status.st_ctim.tv_sec) > 3
+    }
+
+    private static func headers(of file: FileSource, _ status: stat, isSettled: Bool) -> HeaderFields {
         // Servers hand tags on: they must not tell inodes. The time of the last change of any kind tells a
         // file that took another one's place as well.
         let (modified, changed) = (status.st_mtim, status.st_ctim)
         let times = "\(modified.tv_sec).\(modified.tv_nsec)-\(changed.tv_sec).\(changed.tv_nsec)"
-        // No file system counts times in steps of more than two seconds. Later tags differ from a tag that is older
-        // than that.
-        let isSettled = Date().timeIntervalSince1970 - Double(changed.tv_sec) > 3
-        return (descriptor, Int(status.st_size), "\"\(status.st_size)-\(times)\(isSettled ? "" : "-new")\"", isSettled)
+        var headers: HeaderFields = ["ETag": "\"\(status.st_size)-\(times)\(isSettled ? "" : "-new")\""]
+        if file.status != nil {
+            let date = Date(timeIntervalSince1970: Double(modified.tv_sec))
+            headers.append(HTTPDate.text(of: date), for: "Last-Modified")
+        }
+        return headers
     }
 
     /// Reads some bytes; returns false at the end of the file.
     private func readChunk(
         from descriptor: CInt,
         into body: inout BodyBuffer,
-        path: FilePath,
-        address: ResourceAddress
+        of file: FileSource
     ) throws(DownloadError) -> Bool {
         var code: CInt = 0
         // One byte over the limit is room enough to see that a file has grown.
@@ -123,8 +138,10 @@ actor FileReader {
                 }
             }
         }
-        guard let count else { throw .outOfMemory(at: address) }
-        guard count >= 0 else { throw .fileUnreadable(path.text, reason: String(cString: strerror(code)), at: address) }
+        guard let count else { throw .outOfMemory(at: file.address) }
+        guard count >= 0 else {
+            throw .fileUnreadable(file.name, reason: String(cString: strerror(code)), at: file.address)
+        }
         return count > 0
     }
 }

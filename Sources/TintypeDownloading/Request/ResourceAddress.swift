@@ -57,6 +57,16 @@ struct ResourceAddress: Sendable {
         self.origin = Self.origin(name, host: self.host, defaultPort: scheme == .http ? ":80" : ":443")
     }
 
+    /// The address of a file, whatever the scheme of its URL is.
+    init(ofFile url: URL) {
+        self.text = url.absoluteString
+        self.scheme = .file
+        self.resourceStart = self.text.startIndex
+        self.origin = ""
+        self.host = ""
+        self.credentials = nil
+    }
+
     /// The URL without credentials, for messages and errors.
     var display: String {
         guard let credentials else { return self.text }
