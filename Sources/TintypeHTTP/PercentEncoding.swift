@@ -4,10 +4,29 @@
 package enum PercentEncoding {
     /// `text` with each byte over 0x7F encoded.
     package static func encodeNonASCII(_ text: some Sequence<UInt8>) -> String {
+        self.encode(text) { $0 < 0x80 }
+    }
+
+    /// Returns `text` with each byte encoded, except for unreserved ones (RFC 3986, 2.3) and the `allowed` ones.
+    package static func encode(_ text: some Sequence<UInt8>, allowing allowed: String = "") -> String {
+        let allowed = Array(allowed.utf8)
+        return self.encode(text) { self.isUnreserved($0) || allowed.contains($0) }
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+
+    private static func encode(_ text: some Sequence<UInt8>, keeping isKept: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var encoded: [UInt8] = []
         for byte in text {
-            if byte < 0x80 {
+            if isKept(byte) {
                 encoded.append(byte)
             } else {
                 encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]

@@ -61,6 +61,13 @@ extension DownloadError {
         )
     }
 
+    static func cannotSign() -> DownloadError {
+        DownloadError(
+            code: .unexpected,
+            message: "libcurl cannot sign requests for S3 before version 7.88; use a newer one, such as Debian 12 has."
+        )
+    }
+
     static func urlWithControlCharacters() -> DownloadError {
         DownloadError(
             code: .invalidURL,

@@ -147,16 +147,16 @@ extension NetworkPolicy.Exception {
 ///
 /// libcurl's own parser reads the URL, with the flags of a transfer, and its own converter converts the host. With two
 /// parsers that differ in one corner, the policy could check one host while libcurl connects to another.
-struct RequestTarget: Sendable {
+package struct RequestTarget: Sendable {
     /// The host in one spelling, without brackets and zone.
-    let host: String
+    package let host: String
     /// The address, if the host is an address and not a name.
     let address: IPAddress?
-    let port: Int
-    let hasUserInformation: Bool
+    package let port: Int
+    package let hasUserInformation: Bool
 
     /// Reads an absolute HTTP URL, or returns `nil` if libcurl or the rules for names refuse it.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard let url = curl_url() else { return nil }
         defer { curl_url_cleanup(url) }
         let flags = UInt32(CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CTintypeCurl
 import TintypeHTTP
 
 // The checks of texts before they become lines of a request's head.
@@ -37,6 +38,7 @@ extension HeaderFields {
 
 extension Credentials {
     fileprivate func checkSendable(_ what: String) throws(DownloadError) {
+        if case .awsSignature = self.value, ccurl_signs_fields() == 0 { throw .cannotSign() }
         let isSendable =
             switch self.value {
             // The first colon would end the name (RFC 7617, 2).
@@ -44,6 +46,7 @@ extension Credentials {
                 FieldText.isPlain(user) && FieldText.isPlain(password) && !user.utf8.contains(UInt8(ascii: ":"))
             case .digest(let user, let password): FieldText.isPlain(user) && FieldText.isPlain(password)
             case .bearer(let token): FieldText.isPlain(token)
+            case .awsSignature(let key): key.isSendable
             }
         guard isSendable else { throw .notSendable(what) }
     }

@@ -24,7 +24,7 @@ struct PartialBodyKey: Sendable, Hashable {
         for field in configuration.requestHeaders where request.headers[field.name] == nil {
             parts += ["default", field.name.lowercased(), field.value]
         }
-        if let credentials = request.credentials { parts.append("\(credentials.value)") }
+        if let credentials = request.credentials { parts.append(credentials.identity) }
         let tls = request.tls ?? configuration.tls
         if let certificate = tls.clientCertificate?.certificate { parts.append(certificate.base64EncodedString()) }
         switch tls.authorities {

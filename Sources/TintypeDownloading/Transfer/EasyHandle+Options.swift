@@ -46,6 +46,10 @@ extension EasyHandle {
         case .bearer(let token):
             ccurl_setopt_string(self.easy, CURLOPT_XOAUTH2_BEARER, token)
             ccurl_setopt_long(self.easy, CURLOPT_HTTPAUTH, Self.bearer)
+        case .awsSignature(let key):
+            // A libcurl that cannot sign would send the secret itself, as a password.
+            guard ccurl_setopt_string(self.easy, CURLOPT_AWS_SIGV4, key.parameter) == CURLE_OK else { break }
+            self.set(key.accessKey, key.secretKey, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
         case nil: break
         }
     }
@@ -109,7 +113,7 @@ extension EasyHandle {
             case .digest(let user, let password):
                 self.set(user, password, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
                 ccurl_setopt_long(self.easy, CURLOPT_PROXYAUTH, Self.digest)
-            case .bearer, nil: break
+            case .bearer, .awsSignature, nil: break
             }
         }
         return codes.allSatisfy { $0 == CURLE_OK }

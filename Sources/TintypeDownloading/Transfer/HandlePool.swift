@@ -77,7 +77,8 @@ struct HandlePool {
     }
 
     private func headers(of transfer: Transfer) throws(DownloadError) -> HeaderList {
-        let own = transfer.outgoing.headers
+        var own = transfer.outgoing.headers
+        if case .awsSignature(let key)? = transfer.outgoing.options?.credentials?.value { own += key.fields }
         let rest = transfer.asksForRest ? transfer.resumption : nil
         if let defaultHeaders, own.isEmpty, rest == nil { return defaultHeaders }
         var headers = self.configuration.value.requestHeaders

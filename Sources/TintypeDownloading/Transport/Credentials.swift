@@ -8,6 +8,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         case basic(user: String, password: String)
         case digest(user: String, password: String)
         case bearer(token: String)
+        case awsSignature(AWSSigningKey)
 
         /// Strings that are merely canonically equivalent are two names: they are sent as they are.
         static func == (left: Value, right: Value) -> Bool {
@@ -17,6 +18,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
                 (.digest(let user, let password), .digest(let otherUser, let otherPassword)):
                 areSame(user, otherUser) && areSame(password, otherPassword)
             case (.bearer(let token), .bearer(let other)): areSame(token, other)
+            case (.awsSignature(let key), .awsSignature(let other)): areSame(key.identity, other.identity)
             default: false
             }
         }
@@ -51,6 +53,13 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         Credentials(value: .bearer(token: token))
     }
 
+    /// A key that signs each request for a service of Amazon's or a compatible one (AWS Signature Version 4).
+    ///
+    /// Only the signature is sent, and the session token if there is one.
+    package static func awsSignature(_ key: AWSSigningKey) -> Credentials {
+        Credentials(value: .awsSignature(key))
+    }
+
     /// All that tells these credentials from others, secrets included: only for digests.
     package var identity: String {
         // The length keeps a name and a password from looking like another pair.
@@ -59,6 +68,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         case .basic(let user, let password): "basic:" + pair(user, password)
         case .digest(let user, let password): "digest:" + pair(user, password)
         case .bearer(let token): "bearer:" + token
+        case .awsSignature(let key): "aws:" + key.identity
         }
     }
 
@@ -68,6 +78,7 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         case .basic: "basic credentials"
         case .digest: "digest credentials"
         case .bearer: "a bearer token"
+        case .awsSignature: "a signing key"
         }
     }
 }
