@@ -190,6 +190,7 @@ let package = Package(
 
         // Floor 5
         module("TintypePrometheus", ["Tintype"]),
+        module("TintypeServer", ["Tintype", "TintypeConcurrency", "TintypeHTTP", "CTintypeShims"]),
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
         // Floor 6
@@ -287,6 +288,11 @@ let package = Package(
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
+        ),
+        tests(
+            "TintypeServerTests",
+            ["TintypeServer", "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport"],
+            exclude: ["Sources/s3_origin.py"]
         ),
         tests(
             "TintypeImportTests",

@@ -19,6 +19,20 @@ int cshims_open_cached(int folder, const char *path) {
     return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
+int cshims_open_beneath(int folder, const char *path, int flags) {
+    struct open_how how = {
+        .flags = (unsigned)flags,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    int descriptor = -1;
+    // EAGAIN: the kernel could not rule out that a folder was moved meanwhile.
+    for (int tries = 0; tries < 8; tries += 1) {
+        descriptor = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+        if (descriptor >= 0 || (errno != EAGAIN && errno != EINTR)) break;
+    }
+    return descriptor;
+}
+
 long cshims_read_cached(int descriptor, void *buffer, unsigned long count) {
     struct iovec part = {.iov_base = buffer, .iov_len = count};
     return preadv2(descriptor, &part, 1, 0, RWF_NOWAIT);

@@ -25,6 +25,11 @@ void cshims_prefer_short_slices(long nanoseconds);
 /// Does not follow links. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).
 int cshims_open_cached(int folder, const char *_Nonnull path);
 
+/// Opens a file below a folder, without following links, neither on the way nor at the end.
+///
+/// Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.6, `EPERM` in some sandboxes).
+int cshims_open_beneath(int folder, const char *_Nonnull path, int flags);
+
 /// Reads the bytes at the start of a file that are in memory. Fails with `EAGAIN` or returns a short count if more
 /// would need disk access.
 long cshims_read_cached(int descriptor, void *_Nonnull buffer, unsigned long count);

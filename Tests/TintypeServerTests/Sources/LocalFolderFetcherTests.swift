@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import Testing
+import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeServer
+
+@Suite(.waiting, .timeLimit(.minutes(5)))
+struct LocalFolderFetcherTests {
+    private let directory: TemporaryDirectory
+    private let fetcher: LocalFolderFetcher
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        try self.directory.write("secret".utf8, to: "secret.jpg")
+        try self.directory.write("sibling".utf8, to: "root-private/a.jpg")
+        try self.directory.write("inner".utf8, to: "root/folder/inner.jpg")
+        self.fetcher = try LocalFolderFetcher(root: self.directory.path(of: "root"), downloads: .public)
+    }
+
+    @Test(
+        "a file is fetched, whatever its name",
+        arguments: [
+            ("a.jpg", "a.jpg"), ("a b.jpg", "a%20b.jpg"), ("maracujá.jpg", "maracuj%C3%A1.jpg"), ("é.jpg", "é.jpg"),
+            ("a+b.jpg", "a+b.jpg"), ("a#b.jpg", "a%23b.jpg"), ("a?b.jpg", "a%3Fb.jpg"), ("%23.jpg", "%2523.jpg"),
+            ("%3F.jpg", "%253F.jpg"), ("100%.jpg", "100%25.jpg"), ("100%.jpg", "100%.jpg"), ("...", "..."),
+            ("..a", "..a"), ("%2e%2e", "%252e%252e"), ("deep/er/and/deeper.jpg", "deep/er/and/deeper.jpg"),
+            ("a:b@c&d=e;f.jpg", "a:b@c&d=e;f.jpg"), ("a.jpg", "a.jpg?version=2"),
+        ]
+    )
+    func fetching(name: String, path: String) async throws {
+        try self.directory.write(name.utf8, to: "root/\(name)")
+        for scheme in ["local", "LOCAL"] {
+            let response = try await self.fetcher.response(at: "\(scheme):///\(path)")
+            #expect(String(decoding: response.body, as: UTF8.self) == name)
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("a name that is no text is fetched")
+    func bytes() async throws {
+        let descriptor = open(self.directory.path(of: "root"), O_RDONLY | O_DIRECTORY)
+        defer { close(descriptor) }
+        let name: [CChar] = [CChar(bitPattern: 0xFF), CChar(bitPattern: 0xE9), 0]
+        let file = openat(descriptor, name, O_WRONLY | O_CREAT, 0o600)
+        #expect(write(file, "x", 1) == 1)
+        close(file)
+        #expect(try await self.fetcher.response(at: "local:///%FF%E9").body == Data("x".utf8))
+    }
+
+    @Test(
+        "a path that leaves the folder, or names no file, has the status 404",
+        arguments: [
+            "local:///missing.jpg", "local:///folder/missing.jpg", "local:///folder", "local:///folder/", "local:///",
+            "local://", "local:", "local:/folder/inner.jpg", "local://host/folder/inner.jpg",
+            "local:///../secret.jpg", "local:///folder/../../secret.jpg", "local:///%2e%2e/secret.jpg",
+            "local:///.%2E/secret.jpg", "local:///%2E./secret.jpg", "local:///..%2fsecret.jpg",
+            "local:///folder%2Finner.jpg", "local:///folder/../folder/inner.jpg", "local:///./folder/inner.jpg",
+            "local:///folder//inner.jpg", "local:////folder/inner.jpg", "local:///folder%5Cinner.jpg",
+            "local:///folder%00/inner.jpg", "local:///folder/inner.jpg%00", "local:///folder/inner.jpg%00.png",
+            "local:///folder/inner.jpg/", "local:///folder/inner.jpg/x", "local:///folder/%0Ainner.jpg",
+            "local:///%252e%252e/secret.jpg", "local:///-private/a.jpg", "local:///../root-private/a.jpg",
+            "local:///folder/inner.jpg#x", "file:///etc/passwd", "local:///etc/passwd", "local:///%2Fetc%2Fpasswd",
+        ]
+    )
+    func outside(text: String) async throws {
+        let error = try await self.fetcher.error(at: text)
+        #expect(error.code == .fileNotFound)
+        #expect(error.status == 404)
+        #expect(!error.message.contains(self.directory.path))
+    }
+
+    @Test("a name or a path of any length is not found, and does not trap")
+    func longPaths() async throws {
+        let paths = [
+            String(repeating: "a", count: 300), String(repeating: "a/", count: 20_000) + "a",
+            String(repeating: "%", count: 10_000), String(repeating: "folder/", count: 700) + "inner.jpg",
+        ]
+        for path in paths { #expect(try await self.fetcher.error(at: "local:///\(path)").status == 404) }
+    }
+
+    @Test("no link is followed, wherever it is and leads")
+    func links() async throws {
+        let root = self.directory.path(of: "root")
+        #expect(symlink("\(root)/folder/inner.jpg", "\(root)/inside.jpg") == 0)
+        #expect(symlink("../secret.jpg", "\(root)/outside.jpg") == 0)
+        #expect(symlink("folder", "\(root)/link") == 0)
+        #expect(symlink("/", "\(root)/slash") == 0)
+        #expect(symlink("/proc/self/root", "\(root)/magic") == 0)
+        let etc = "etc/hostname"
+        for path in ["inside.jpg", "outside.jpg", "link/inner.jpg", "slash/\(etc)", "magic/\(etc)", "link"] {
+            #expect(try await self.fetcher.error(at: "local:///\(path)").status == 404)
+        }
+    }
+
+    @Test("only ordinary files are served", arguments: ["pipe", "socket"])
+    func specialFiles(kind: String) async throws {
+        let path = self.directory.path(of: "root/special")
+        let type = kind == "pipe" ? S_IFIFO : S_IFSOCK
+        #expect(mknod(path, type | 0o600, 0) == 0)
+        #expect(try await self.fetcher.error(at: "local:///special").status == 404)
+    }
+
+    @Test("without openat2 the same files are opened")
+    func withoutOpenat2() throws {
+        let root = self.directory.path(of: "root")
+        #expect(symlink("folder", "\(root)/link") == 0)
+        #expect(symlink("folder/inner.jpg", "\(root)/file") == 0)
+        let folder = try LocalFolder(path: root)
+        for (text, isOpened) in [
+            ("folder/inner.jpg", true), ("link/inner.jpg", false), ("file", false), ("folder/missing", false),
+            ("missing/inner.jpg", false), ("folder/inner.jpg/x", false),
+        ] {
+            let url = try #require(URL(string: "local:///\(text)"))
+            let path = try #require(LocalPath(url))
+            let descriptor = folder.openByNames(path, flags: O_RDONLY | O_CLOEXEC)
+            #expect((descriptor >= 0) == isOpened)
+            if descriptor >= 0 { close(descriptor) }
+        }
+    }
+
+    @Test("opening files leaves no descriptor open")
+    func descriptors() async throws {
+        let folder = try LocalFolder(path: self.directory.path(of: "root"))
+        let urls = try ["folder/inner.jpg", "folder/x/y", "folder"].map {
+            try #require(URL(string: "local:///\($0)").flatMap { LocalPath($0) })
+        }
+        let first = dup(0)
+        close(first)
+        for path in urls {
+            for _ in 0..<2_000 {
+                for descriptor in [folder.open(path, flags: O_RDONLY), folder.openByNames(path, flags: O_RDONLY)]
+                where descriptor >= 0 { close(descriptor) }
+            }
+        }
+        let last = dup(0)
+        close(last)
+        #expect(last < first + 1_000)
+    }
+
+    @Test("the folder stays the same if another one takes its place")
+    func replacedFolder() async throws {
+        let root = self.directory.path(of: "root")
+        #expect(rename(root, self.directory.path(of: "old")) == 0)
+        try self.directory.write("new".utf8, to: "root/folder/inner.jpg")
+        #expect(try await self.fetcher.response(at: "local:///folder/inner.jpg").body == Data("inner".utf8))
+    }
+
+    @Test("a file over the limit is not read")
+    func limit() async throws {
+        let error = try await self.fetcher.error(at: "local:///folder/inner.jpg") { $0.maximumBodySize = 4 }
+        #expect(error.code == .bodyTooLarge)
+        let response = try await self.fetcher.response(at: "local:///folder/inner.jpg") { $0.maximumBodySize = 5 }
+        #expect(response.body.count == 5)
+    }
+
+    @Test("an empty file is an empty body")
+    func empty() async throws {
+        try self.directory.write([], to: "root/empty")
+        #expect(try await self.fetcher.error(at: "local:///empty").code == .emptyBody)
+    }
+
+    @Test("a settled file is confirmed by its tag or its date, and a changed one is not")
+    func conditions() async throws {
+        let path = self.directory.path(of: "root/folder/inner.jpg")
+        // No clock can set the time of a change, so the test waits until that is old enough.
+        await until {
+            var status = stat()
+            return stat(path, &status) == 0 && time(nil) - status.st_ctim.tv_sec > 3
+        }
+        let whole = try await self.fetcher.response(at: "local:///folder/inner.jpg")
+        let tag = try #require(whole.headers["ETag"])
+        let date = try #require(whole.headers["Last-Modified"])
+        let cases: [(HeaderFields, Int)] = [
+            (["If-None-Match": tag], 304), (["If-None-Match": "\"x\", W/\(tag)"], 304), (["If-None-Match": "*"], 304),
+            (["If-None-Match": "\"x\""], 200), (["If-None-Match": "\"x\"", "If-Modified-Since": date], 200),
+            (["If-Modified-Since": date], 304), (["If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT"], 200),
+            (["If-Modified-Since": "never"], 200), ([:], 200),
+        ]
+        for (headers, status) in cases {
+            let response = try await self.fetcher.response(at: "local:///folder/inner.jpg") { request in
+                request.headers = headers
+                request.acceptableStatusCodes = StatusCodes.success.union(304)
+            }
+            #expect(response.status == status)
+            #expect(response.body.isEmpty == (status == 304))
+            #expect(response.headers["ETag"] == tag)
+        }
+        let unconditional = try await self.fetcher.response(at: "local:///folder/inner.jpg") {
+            $0.headers = ["If-None-Match": tag]
+        }
+        #expect(unconditional.status == 200)
+        try self.directory.write("other".utf8, to: "root/folder/inner.jpg")
+        let changed = try await self.fetcher.response(at: "local:///folder/inner.jpg") { request in
+            request.headers = ["If-None-Match": tag]
+            request.acceptableStatusCodes = StatusCodes.success.union(304)
+        }
+        #expect(changed.status == 200)
+        #expect(changed.body == Data("other".utf8))
+    }
+
+    @Test("a root that is missing or no folder is refused", arguments: ["missing", "secret.jpg", "a\0b"])
+    func invalidRoot(name: String) {
+        let error = #expect(throws: DownloadError.self) {
+            try LocalFolderFetcher(root: self.directory.path(of: name), downloads: .public)
+        }
+        #expect(error?.message.contains("--local-root") == true)
+    }
+
+    @Test("a read counts in the budget of bodies, and fails after the shutdown")
+    func budget() async throws {
+        let downloads = DownloadActor.public
+        let fetcher = try LocalFolderFetcher(root: self.directory.path(of: "root"), downloads: downloads)
+        let response = try await fetcher.response(at: "local:///folder/inner.jpg")
+        #expect(await downloads.counters.bodyBytes == 5)
+        withExtendedLifetime(response) {}
+        await downloads.shutdown()
+        #expect(try await fetcher.error(at: "local:///folder/inner.jpg").code == .shutDown)
+    }
+}
