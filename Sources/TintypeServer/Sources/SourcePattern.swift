@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeHTTP
+
+/// A pattern of allowed sources.
+struct SourcePattern: Sendable {
+    private enum Port: Sendable {
+        case any
+        case only(Int)
+        /// The port of the scheme.
+        case usual
+    }
+
+    private let scheme: [UInt8]
+    /// The labels of the host, or the bucket as one label; `nil` for any.
+    private let labels: [[UInt8]]?
+    private let port: Port
+    /// The segments of the path, the last of which is a beginning; `nil` for any path.
+    private let segments: [[UInt8]]?
+
+    /// Reads a pattern; see ``AllowedSources/init(patterns:)``.
+    init(_ text: String) throws(DownloadError) {
+        guard let separator = text.firstRange(of: "://"), !text[..<separator.lowerBound].isEmpty else {
+            throw .notAPattern(text, "has no scheme and :// at its start")
+        }
+        guard FieldText.isPlain(text), !text.utf8.contains(where: { "\\#?@".utf8.contains($0) }) else {
+            throw .notAPattern(text, "has a ?, #, @, backslash or control character")
+        }
+        self.scheme = Array(text[..<separator.lowerBound].lowercased().utf8)
+        let rest = text[separator.upperBound...]
+        let authority = rest.prefix { $0 != "/" }
+        let path = PercentEncoding.decode(rest[authority.endIndex...].utf8)
+        self.segments =
+            path.isEmpty || path == [UInt8(ascii: "/")]
+            ? nil : path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Array($0) }
+        guard !authority.isEmpty else {
+            // Files have no host.
+            guard self.segments == nil || self.scheme == Array("local".utf8) else {
+                throw .notAPattern(text, "has a path but no host")
+            }
+            self.labels = nil
+            self.port = .any
+            return
+        }
+        let afterBrackets = authority.lastIndex(of: "]") ?? authority.startIndex
+        let colon = authority[afterBrackets...].lastIndex(of: ":")
+        switch colon.map({ authority[$0...].dropFirst() }) {
+        case nil: self.port = .usual
+        case "*"?: self.port = .any
+        case let number?:
+            guard let port = UInt16(number) else { throw .notAPattern(text, "has a port that is no number and no *") }
+            self.port = .only(Int(port))
+        }
+        let host = authority[..<(colon ?? authority.endIndex)]
+        guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw .notAPattern(text, "has a host with other letters than ASCII, which URLs have in Punycode (xn--...)")
+        }
+        // Names of buckets are told apart by case.
+        self.labels = Self.labels(of: self.scheme == Array("s3".utf8) ? host : host.lowercased()[...])
+    }
+
+    /// Whether the pattern allows a source.
+    func matches(_ address: SourceAddress) -> Bool {
+        guard Self.matches(self.scheme, Array(address.scheme.utf8)), self.admits(port: address) else { return false }
+        if let labels, !Self.matches(labels: labels, Self.labels(of: address.host[...])) { return false }
+        guard let segments else { return true }
+        // A server may leave the allowed folder by them.
+        guard !address.hasDotSegments, address.segments.count >= segments.count else { return false }
+        let last = segments.count - 1
+        return zip(segments, address.segments).enumerated().allSatisfy { index, pair in
+            Self.matches(pair.0 + (index == last ? [UInt8(ascii: "*")] : []), pair.1)
+        }
+    }
+
+    private func admits(port address: SourceAddress) -> Bool {
+        switch self.port {
+        case .any: true
+        case .only(let port): address.port == port
+        case .usual: address.port == nil || address.port == (address.scheme == "https" ? 443 : 80)
+        }
+    }
+
+    /// Returns the labels of a host in the spelling of ``SourceAddress``.
+    private static func labels(of host: Substring) -> [[UInt8]] {
+        let host = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host
+        let name = host.hasSuffix(".") ? host.dropLast() : host
+        return name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            .map { Array($0) }
+    }
+
+    /// Whether the labels of a host match: a first star stands for one label or more.
+    private static func matches(labels pattern: [[UInt8]], _ labels: [[UInt8]]) -> Bool {
+        let rest = pattern.first == [UInt8(ascii: "*")] ? pattern.dropFirst() : pattern[...]
+        guard rest.count == pattern.count ? labels.count == rest.count : labels.count > rest.count else { return false }
+        return zip(rest, labels.suffix(rest.count)).allSatisfy { self.matches($0, $1) }
+    }
+
+    /// Whether a text matches, with stars for any number of bytes.
+    ///
+    /// Only the last star is ever moved, so the time is bounded by the product of the lengths.
+    static func matches(_ pattern: [UInt8], _ text: [UInt8]) -> Bool {
+        var (position, index) = (0, 0)
+        var star: (position: Int, index: Int)?
+        while index < text.count {
+            if position < pattern.count, pattern[position] == UInt8(ascii: "*") {
+                star = (position, index)
+                position += 1
+            } else if position < pattern.count, pattern[position] == text[index] {
+                position += 1
+                index += 1
+            } else if let last = star {
+                star = (last.position, last.index + 1)
+                position = last.position + 1
+                index = last.index + 1
+            } else {
+                return false
+            }
+        }
+        return pattern[position...].allSatisfy { $0 == UInt8(ascii: "*") }
+    }
+}
+
+extension DownloadError {
+    fileprivate static func notAPattern(_ text: String, _ fault: String) -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The pattern \(text) of allowed sources \(fault); write it as https://*.example.com/photos/."
+        )
+    }
+}
