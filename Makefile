@@ -191,4 +191,4 @@ sanitize-address:
 	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
 
 clean:
-	rm -rf .build .build-smallest .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results
+	rm -rf .build .build-smallest .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results Tests/.venv
