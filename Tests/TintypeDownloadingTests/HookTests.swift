@@ -138,7 +138,9 @@ struct HookTests {
 
     @Test("a hook receives the target of each redirect, and may refuse it")
     func redirects() async throws {
-        let origin = try FaultyOrigin(["/a": .redirect(to: "b?c=d"), "/b": .redirect(to: "/secret"), "/secret": .body([9])])
+        let origin = try FaultyOrigin([
+            "/a": .redirect(to: "b?c=d"), "/b": .redirect(to: "/secret"), "/secret": .body([9]),
+        ])
         let targets = Recorder<String>()
         let hooks = DownloadHooks(checkRedirect: { url in
             targets.record(url.absoluteString)
@@ -156,7 +158,9 @@ struct HookTests {
         let refusing = DownloadActor(hooks: DownloadHooks(checkRedirect: { _ in throw own }))
         #expect(try await refusing.error(at: origin.url("/a")).code == .hostNotAllowed)
         #expect(try await refusing.stream(for: DownloadRequest(url: origin.url("/secret"))).head.status == 200)
-        await #expect(throws: DownloadError.self) { try await refusing.stream(for: DownloadRequest(url: origin.url("/a"))) }
+        await #expect(throws: DownloadError.self) {
+            try await refusing.stream(for: DownloadRequest(url: origin.url("/a")))
+        }
     }
 
     @Test func `cancelling the last caller cancels the hook`() async throws {

@@ -42,7 +42,8 @@ package struct AllowedSources: Sendable {
         guard self.patterns.isEmpty || self.patterns.contains(where: { $0.matches(address) }) else {
             throw DownloadError(
                 code: .hostNotAllowed,
-                message: "No pattern of the allowed sources matches \(address.origin); add one with --allow if it is meant.",
+                message:
+                    "No pattern of the allowed sources matches \(address.origin); add one with --allow if it is meant.",
                 url: url
             )
         }

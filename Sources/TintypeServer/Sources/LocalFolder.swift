@@ -55,7 +55,9 @@ final class LocalFolder: Sendable {
         var folder = self.descriptor
         defer { if folder != self.descriptor { close(folder) } }
         for name in path.components.dropLast() {
-            let next = Self.withCString(name) { openat(folder, $0, Self.pathOnly | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+            let next = Self.withCString(name) {
+                openat(folder, $0, Self.pathOnly | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            }
             let code = errno
             if folder != self.descriptor { close(folder) }
             folder = self.descriptor

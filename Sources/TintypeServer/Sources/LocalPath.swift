@@ -10,9 +10,9 @@ struct LocalPath: Sendable, CustomStringConvertible {
     /// They are bytes, as Linux names files, without slashes and without NUL.
     let components: [[UInt8]]
 
-    /// Reads a URL such as `local:///folder/name.jpg`, whose names are decoded once. A query does not count.
+    /// Reads a URL such as `local:///folder/name.jpg`.
     ///
-    /// Returns `nil` if the URL has a host or a fragment, or if a name is empty, `.` or `..`, or has a slash, a
+    /// Decodes the names once, and ignores a query. Returns `nil` if the URL has a host or a fragment, or if a name is empty, `.` or `..`, or has a slash, a
     /// backslash or a control character.
     init?(_ url: URL) {
         let text = url.absoluteString

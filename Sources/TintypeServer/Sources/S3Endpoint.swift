@@ -27,10 +27,12 @@ package struct S3Endpoint: Sendable {
     ///
     /// - Throws: ``DownloadError`` if the text is no name of a region.
     package init(region: String, style: Style = .host) throws(DownloadError) {
-        let isName = !region.isEmpty && region.utf8.allSatisfy { byte in
-            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                || byte == UInt8(ascii: "-")
-        }
+        let isName =
+            !region.isEmpty
+            && region.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || byte == UInt8(ascii: "-")
+            }
         guard isName else { throw .notAnEndpoint("The region \(region) is no name such as eu-central-1") }
         self.scheme = "https"
         self.authority = "s3.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : "")
@@ -93,7 +95,8 @@ package struct S3Endpoint: Sendable {
 
     /// Whether a bucket can stand before the host: a certificate for `*.host` covers one label only.
     private func canBeLabels(_ bucket: String) -> Bool {
-        let isLabel = bucket.utf8.count <= 63 && !bucket.contains("_") && !bucket.hasPrefix("-") && !bucket.hasSuffix("-")
+        let isLabel =
+            bucket.utf8.count <= 63 && !bucket.contains("_") && !bucket.hasPrefix("-") && !bucket.hasSuffix("-")
         let hasOneLabel = self.scheme == "http" || !bucket.contains(".")
         return isLabel && hasOneLabel && bucket == bucket.lowercased()
     }

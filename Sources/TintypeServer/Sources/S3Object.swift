@@ -19,9 +19,13 @@ struct S3Object: Sendable {
     init(_ url: URL) throws(DownloadError) {
         let text = url.absoluteString
         let prefix = "s3://"
-        guard text.prefix(prefix.count).lowercased() == prefix else { throw .notAnObject(url, "does not begin with s3://") }
+        guard text.prefix(prefix.count).lowercased() == prefix else {
+            throw .notAnObject(url, "does not begin with s3://")
+        }
         let rest = text.utf8.dropFirst(prefix.utf8.count)
-        guard !rest.contains(UInt8(ascii: "#")) else { throw .notAnObject(url, "has a #, which a URL must have as %23") }
+        guard !rest.contains(UInt8(ascii: "#")) else {
+            throw .notAnObject(url, "has a #, which a URL must have as %23")
+        }
         let resource = rest.prefix { $0 != UInt8(ascii: "?") }
         let query = rest[resource.endIndex...].dropFirst()
         let bucket = resource.prefix { $0 != UInt8(ascii: "/") }

@@ -37,8 +37,8 @@ struct SourceAddress: Sendable {
             throw .ambiguous(.userInformationInURL, "a user or a password", url)
         }
         if self.scheme == "http" || self.scheme == "https" {
-            // As the downloader reads it.
-            guard let target = RequestTarget(text), !target.hasUserInformation else {
+            // As the downloader reads it. libcurl would find a host behind three slashes.
+            guard !authority.isEmpty, let target = RequestTarget(text), !target.hasUserInformation else {
                 throw .ambiguous(.malformedHost, "no host that every reader reads alike", url)
             }
             self.host = target.host

@@ -139,7 +139,8 @@ struct AllowedSourcesTests {
         "a text that is no pattern is refused with its text",
         arguments: [
             "", "example.com", "://a", "https://user@a/", "https://a/?b", "https://a/#b", "https://a\\b/",
-            "https://a:http/", "https://a:70000/", "https://a:-1/", "https:///photos/", "s3:///key", "https://bücher.example/",
+            "https://a:http/", "https://a:70000/", "https://a:-1/", "https:///photos/", "s3:///key",
+            "https://bücher.example/",
             "https://a\u{1}/",
         ]
     )
@@ -161,7 +162,8 @@ struct AllowedSourcesTests {
         func texts(_ letters: String, _ length: Int) -> [[UInt8]] {
             guard length > 0 else { return [[]] }
             let shorter = texts(letters, length - 1)
-            return shorter + shorter.filter { $0.count == length - 1 }.flatMap { text in letters.utf8.map { text + [$0] } }
+            return shorter
+                + shorter.filter { $0.count == length - 1 }.flatMap { text in letters.utf8.map { text + [$0] } }
         }
         let candidates = texts("ab", 5)
         for pattern in texts("ab*", 5) {

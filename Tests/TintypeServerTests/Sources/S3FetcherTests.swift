@@ -23,7 +23,8 @@ struct S3FetcherTests {
             ("a+b.jpg", "a+b.jpg"), ("a%2Bb.jpg", "a+b.jpg"), ("100%25.jpg", "100%.jpg"),
             ("a%2520b.jpg", "a%20b.jpg"), ("q%3Fx=1&y%23z.jpg", "q?x=1&y#z.jpg"),
             ("~!$&'()*,;=:@.jpg", "~!$&'()*,;=:@.jpg"), ("%7e!$&%27()*,;=:%40.jpg", "~!$&'()*,;=:@.jpg"),
-            ("/leading.jpg", "/leading.jpg"), ("a//b.jpg", "a//b.jpg"), ("a%2F%2fb.jpg", "a//b.jpg"), ("tail/", "tail/"),
+            ("/leading.jpg", "/leading.jpg"), ("a//b.jpg", "a//b.jpg"), ("a%2F%2fb.jpg", "a//b.jpg"),
+            ("tail/", "tail/"),
             ("%252e%252e.jpg", "%2e%2e.jpg"),
         ]
     )

@@ -42,7 +42,8 @@ final class S3Origin: Sendable {
     private static let python = tests.appending(path: ".venv/bin/python").path
 
     /// Whether `.ci/setup test` has installed the store.
-    static let isInstalled = access(python, X_OK) == 0
+    static let isInstalled =
+        access(python, X_OK) == 0
         && access(tests.appending(path: ".venv/installed").path, R_OK) == 0
 
     let port: Int

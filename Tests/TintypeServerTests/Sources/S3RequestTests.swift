@@ -70,7 +70,8 @@ struct S3RequestTests {
     @Test(
         "an endpoint that is no plain URL of HTTP is refused",
         arguments: [
-            "ftp://minio", "minio:9000", "http://user:password@minio", "http://minio/?a", "http://minio/#a", "file:///a",
+            "ftp://minio", "minio:9000", "http://user:password@minio", "http://minio/?a", "http://minio/#a",
+            "file:///a",
         ]
     )
     func invalidEndpoint(text: String) throws {
@@ -152,7 +153,9 @@ struct S3RequestTests {
         let fetcher = S3Fetcher(endpoint: try S3Endpoint(region: "us-east-1"), key: key, fetcher: DownloadActor())
         let url = try #require(URL(string: "s3://photos/a"))
         let request = try fetcher.webRequest(for: DownloadRequest(url: url))
-        for text in ["\(key)", "\(Credentials.awsSignature(key))", "\(request)", String(reflecting: request), "\(fetcher)"] {
+        for text in [
+            "\(key)", "\(Credentials.awsSignature(key))", "\(request)", String(reflecting: request), "\(fetcher)",
+        ] {
             #expect(!text.contains("s3cret"))
             #expect(!text.contains("t0ken"))
         }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TintypeHTTP
+
+struct PercentEncodingTests {
+    @Test(
+        "only unreserved and allowed bytes stay as they are",
+        arguments: [
+            ("azAZ09-._~", "", "azAZ09-._~"), ("a/b c", "/", "a/b%20c"), ("a/b", "", "a%2Fb"),
+            ("!$&'()*+,;=:@", "", "%21%24%26%27%28%29%2A%2B%2C%3B%3D%3A%40"), ("é%00\n", "", "%C3%A9%2500%0A"),
+        ]
+    )
+    func encoding(text: String, allowed: String, encoded: String) {
+        #expect(PercentEncoding.encode(text.utf8, allowing: allowed) == encoded)
+        #expect(PercentEncoding.decode(encoded.utf8) == Array(text.utf8))
+    }
+}
