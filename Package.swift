@@ -98,6 +98,7 @@ let package = Package(
         .library(name: "TintypeDownloading", targets: ["TintypeDownloading"]),
 
         // Only for the packages in Benchmarks, Checks, Examples and Fuzz: these modules change without notice.
+        .library(name: "TintypeHTTP", targets: ["TintypeHTTP"]),
         .library(name: "TintypeTestSupport", targets: ["TintypeTestSupport"]),
         .library(name: "TintypeConformanceSupport", targets: ["TintypeConformanceSupport"]),
         .library(name: "TintypeOrderStorm", targets: ["TintypeOrderStorm"]),
@@ -249,7 +250,7 @@ let package = Package(
         ),
         tests("TintypeImageTests", ["TintypeImage", "TintypeTestSupport", "CTintypeShims"]),
         tests("TintypeConcurrencyTests", ["TintypeConcurrency", "TintypeTestSupport"]),
-        tests("TintypeHTTPTests", ["TintypeHTTP"]),
+        tests("TintypeHTTPTests", ["TintypeHTTP", "TintypeTestSupport"]),
         tests(
             "TintypeCodingTests",
             [
