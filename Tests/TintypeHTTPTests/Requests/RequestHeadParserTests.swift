@@ -155,6 +155,21 @@ import TintypeTestSupport
         }
     }
 
+    /// The parser visits most of a value in words of eight bytes.
+    @Test func `a control character is refused at any place of a value`() {
+        for byte in UInt8.min...UInt8.max {
+            let isValid = byte >= 0x20 && byte != 0x7F || byte == 0x09
+            for place in 1...17 {
+                var value = Array(repeating: UInt8(ascii: "~"), count: 19)
+                value[place] = byte
+                let head = Array("GET / HTTP/1.1\r\nHost: a\r\nX:".utf8) + value + Array("\r\n\r\n".utf8)
+                let outcome = RequestHeadParser.outcome(of: head)
+                #expect((outcome.head != nil) == isValid, "\(byte) at \(place)")
+                if byte < 0x80, isValid { #expect(outcome.head?["X"] == String(decoding: value, as: UTF8.self)) }
+            }
+        }
+    }
+
     @Test func `pipelined heads are parsed one after the other`() {
         var parser = RequestHeadParser()
         var rest = (1...3).flatMap { "GET /\($0) HTTP/1.1\r\nHost: a\r\nX-\($0): b\r\n\r\n".utf8 }[...]
