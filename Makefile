@@ -14,7 +14,7 @@ TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
 
 RELEASE = $$($(SWIFT) build -c release --show-bin-path)
 
-FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms FuzzImageAddress
+FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms FuzzImageAddress FuzzRequestHead
 
 # Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'

@@ -194,7 +194,6 @@ let package = Package(
 
         // Floor 5
         module("TintypePrometheus", ["Tintype"]),
-        module("TintypeServer", ["Tintype", "TintypeConcurrency", "TintypeHTTP", "CTintypeShims"]),
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
         // Floor 6
@@ -310,12 +309,7 @@ let package = Package(
                 "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
                 "TintypeImgproxy", "TintypeTestSupport",
             ],
-            exclude: ["Page/page_test.py", "Sources/s3_origin.py"]
-        ),
-        tests(
-            "TintypeServerTests",
-            ["TintypeServer", "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeTestSupport"],
-            exclude: ["Sources/s3_origin.py"]
+            exclude: ["Page", "Sources/s3_origin.py"]
         ),
         tests(
             "TintypeImportTests",

@@ -39,6 +39,7 @@ let package = Package(
         fuzzer("FuzzJPEGEntropy"),
         fuzzer("FuzzJPEGTransform", [.product(name: "TintypeConformanceSupport", package: "tintype")]),
         fuzzer("FuzzPNG"),
+        fuzzer("FuzzRequestHead", [.product(name: "TintypeHTTP", package: "tintype")]),
         fuzzer("FuzzTransforms"),
         fuzzer("FuzzWebP"),
     ],

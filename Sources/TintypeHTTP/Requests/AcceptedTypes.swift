@@ -54,24 +54,22 @@ package struct AcceptedTypes: Sendable {
         let end = bytes.firstIndex(of: UInt8(ascii: ";")) ?? bytes.endIndex
         let range = ASCIIText.trimmed(bytes[..<end])
         guard self.isRange(range) else { return nil }
-        // Extensions behind the weight are obsolete, and ignored.
-        for parameter in bytes[end...].split(separator: UInt8(ascii: ";")) {
-            let parameter = ASCIIText.trimmed(parameter)
-            guard !parameter.isEmpty else { continue }
-            guard ASCIIText.areSame(parameter.prefix(2), "q="), let weight = self.weight(parameter.dropFirst(2)) else {
-                return nil
-            }
-            return Element(range: range.startIndex..<range.endIndex, weight: weight)
+        // Parameters can be empty. Extensions behind the weight are obsolete, and ignored.
+        let parameters = bytes[end...].drop { ASCIIText.isSpace($0) || $0 == UInt8(ascii: ";") }
+        guard !parameters.isEmpty else { return Element(range: range.indices, weight: 1_000) }
+        let parameter = ASCIIText.trimmed(parameters.prefix { $0 != UInt8(ascii: ";") })
+        guard ASCIIText.areSame(parameter.prefix(2), "q="), let weight = self.weight(parameter.dropFirst(2)) else {
+            return nil
         }
-        return Element(range: range.startIndex..<range.endIndex, weight: 1_000)
+        return Element(range: range.indices, weight: weight)
     }
 
     private static func isRange(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")) else { return false }
         let (type, subtype) = (bytes[..<slash], bytes[(slash + 1)...])
-        func isWildcard(_ part: ArraySlice<UInt8>) -> Bool { part.elementsEqual("*".utf8) }
-        return [type, subtype].allSatisfy { !$0.isEmpty && $0.allSatisfy(ByteSet.token.contains) }
-            && (!isWildcard(type) || isWildcard(subtype))
+        func isWildcard(_ part: ArraySlice<UInt8>) -> Bool { part.count == 1 && part.first == UInt8(ascii: "*") }
+        func isToken(_ part: ArraySlice<UInt8>) -> Bool { !part.isEmpty && part.allSatisfy(ByteSet.token.contains) }
+        return isToken(type) && isToken(subtype) && (!isWildcard(type) || isWildcard(subtype))
     }
 
     /// Reads a weight: 0 or 1, with at most three decimal places (RFC 9110, 12.4.2).

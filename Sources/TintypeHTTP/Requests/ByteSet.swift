@@ -29,7 +29,7 @@ struct ByteSet: Sendable {
 
     func contains(_ byte: UInt8) -> Bool {
         let word = byte < 64 ? self.low : byte < 128 ? self.high : 0
-        return (word >> UInt64(byte & 63)) & 1 == 1
+        return (word &>> UInt64(byte & 63)) & 1 == 1
     }
 }
 
@@ -37,8 +37,13 @@ struct ByteSet: Sendable {
 enum ASCIIText {
     /// Returns whether `bytes` is `text` in any case.
     static func areSame(_ bytes: some Collection<UInt8>, _ text: String) -> Bool {
-        bytes.count == text.utf8.count
-            && zip(bytes, text.utf8).allSatisfy { self.lowercased($0) == self.lowercased($1) }
+        guard bytes.count == text.utf8.count else { return false }
+        // Much faster than `zip`.
+        var others = text.utf8.makeIterator()
+        for byte in bytes {
+            guard let other = others.next(), self.lowercased(byte) == self.lowercased(other) else { return false }
+        }
+        return true
     }
 
     /// Returns `bytes` without the spaces and tabs at both ends.

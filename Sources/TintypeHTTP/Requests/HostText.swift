@@ -11,8 +11,10 @@ enum HostText {
         let host = bytes.dropFirst(isAddress ? 1 : 0).prefix(while: hosts.contains)
         var rest = bytes[host.endIndex...]
         guard !host.isEmpty, !isAddress || rest.popFirst() == UInt8(ascii: "]") else { return false }
-        if !isAddress, zip(host, host.dropFirst()).contains(where: { $0 == UInt8(ascii: ".") && $1 == $0 }) {
-            return false
+        var last: UInt8 = 0
+        for byte in host {
+            if !isAddress, byte == UInt8(ascii: "."), last == byte { return false }
+            last = byte
         }
         guard let colon = rest.popFirst() else { return true }
         return colon == UInt8(ascii: ":") && rest.count <= 5 && rest.allSatisfy(ByteSet.digit.contains)

@@ -22,8 +22,11 @@ struct RequestConnection: Sendable, Equatable {
             let isContinue = ASCIIText.areSame(bytes[place.value], "100-continue")
             if isContinue { self.expectsContinue = true } else { self.hasUnknownExpectation = true }
         case 10 where place.isNamed("Connection", in: bytes):
-            for option in bytes[place.value].split(separator: UInt8(ascii: ",")) {
-                let option = ASCIIText.trimmed(option)
+            var rest = bytes[place.value]
+            while !rest.isEmpty {
+                let element = rest.prefix { $0 != UInt8(ascii: ",") }
+                rest = rest[element.endIndex...].dropFirst()
+                let option = ASCIIText.trimmed(element)
                 if ASCIIText.areSame(option, "close") { self.closes = true }
                 if ASCIIText.areSame(option, "keep-alive") { self.persists = true }
             }

@@ -264,6 +264,7 @@ package struct RequestHeadParser: Sendable {
     }
 
     private mutating func scanValue(_ bytes: UnsafeRawBufferPointer, _ end: Int) throws(RequestRefusal) {
+        self.skipVisibleWords(bytes, end)
         self.skip(bytes, end) { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }
         guard self.position < end else { return }
         switch bytes[self.position] {
@@ -288,6 +289,21 @@ package struct RequestHeadParser: Sendable {
     private mutating func skip(_ bytes: UnsafeRawBufferPointer, _ end: Int, while belongs: (UInt8) -> Bool) {
         var position = self.position
         while position < end, belongs(bytes[position]) { position += 1 }
+        self.position = position
+    }
+
+    /// Skips words of eight bytes that have no control character.
+    private mutating func skipVisibleWords(_ bytes: UnsafeRawBufferPointer, _ end: Int) {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var position = self.position
+        while position + 8 <= end {
+            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let deletes = word ^ (ones &* 0x7F)
+            // The high bit of a byte tells that it is less than 0x20 in the word, or 0 in the other one.
+            let controls = (word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes
+            guard controls & (ones &* 0x80) == 0 else { break }
+            position += 8
+        }
         self.position = position
     }
 

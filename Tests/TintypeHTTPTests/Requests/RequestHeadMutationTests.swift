@@ -43,25 +43,28 @@ import TintypeTestSupport
     }
 
     /// Counts all outcomes, so that a change of the mutations cannot leave one of them out.
-    @Test func `the parser agrees with the reference, in any split`() {
-        var generator = SeededGenerator(seed: 24)
+    @Test(arguments: [24, 25] as [UInt64])
+    func `the parser agrees with the reference, in any split`(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
         var counts: [Int: Int] = [:]
-        for _ in 0..<100_000 {
+        var wrong: [String] = []
+        for _ in 0..<50_000 {
             let bytes = Self.mutant(using: &generator)
             let outcome = RequestHeadParser.outcome(of: bytes)
-            let reference = ReferenceRequestHead(bytes)
-            #expect(
-                ReferenceRequestHead(outcome) == reference,
-                "\(String(decoding: bytes, as: UTF8.self).debugDescription)"
-            )
             counts[outcome.refusal?.status ?? 200, default: 0] += 1
             let first = Int.random(in: 0...bytes.count, using: &generator)
             let second = Int.random(in: 0...(bytes.count - first), using: &generator)
             let pieces = [first, second, bytes.count - first - second]
-            #expect(RequestHeadParser.outcome(of: bytes, pieces: pieces) == outcome)
+            guard ReferenceRequestHead(outcome) == ReferenceRequestHead(bytes),
+                RequestHeadParser.outcome(of: bytes, pieces: pieces) == outcome
+            else {
+                wrong.append(String(decoding: bytes, as: UTF8.self))
+                continue
+            }
         }
+        #expect(wrong == [])
         #expect(Set(counts.keys) == [200, 400, 417, 501, 505])
-        #expect(counts.values.allSatisfy { $0 >= 100 })
+        #expect(counts.values.allSatisfy { $0 >= 20 })
     }
 
     @Test func `no bytes stop the parser, in any split and with any limits`() {
@@ -75,7 +78,8 @@ import TintypeTestSupport
             )
             let whole = RequestHeadParser.outcome(of: bytes, limits: limits)
             let drip = repeatElement(1, count: bytes.count)
-            #expect(RequestHeadParser.outcome(of: bytes, pieces: drip, limits: limits) == whole)
+            guard RequestHeadParser.outcome(of: bytes, pieces: drip, limits: limits) != whole else { continue }
+            Issue.record("\(String(decoding: bytes, as: UTF8.self).debugDescription) with \(limits)")
         }
     }
 }
