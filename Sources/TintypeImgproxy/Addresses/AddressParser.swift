@@ -20,7 +20,9 @@ package struct AddressParser: Sendable {
     /// The longest target of a request in bytes.
     package static let longestTarget = 16_384
 
-    /// Creates a parser. Throws if the settings have a mistake, such as a preset with an unknown option.
+    /// Creates a parser.
+    ///
+    /// Throws if the settings have a mistake, such as a preset with an unknown option.
     package init(_ settings: AddressSettings) throws(AddressSettingsError) {
         guard !settings.argumentSeparator.isEmpty else {
             throw AddressSettingsError(message: "The separator of arguments is empty. Use a colon.")

@@ -11,7 +11,9 @@ struct OptionReader {
     /// The presets that contain themselves.
     private(set) var loops: [String] = []
 
-    /// The most options of a URL, with those of all its presets. Nested presets multiply.
+    /// The most options of a URL, with those of all its presets.
+    ///
+    /// Nested presets multiply.
     private static let limit = 1_000
 
     init(settings: AddressSettings, presets: [String: [OptionText]]) {
@@ -45,7 +47,9 @@ struct OptionReader {
         if option.name == .preset { try self.apply(presets: option.arguments) }
     }
 
-    /// Applies the options of presets in their order. A preset within itself has no effect.
+    /// Applies the options of presets in their order.
+    ///
+    /// A preset within itself has no effect.
     mutating func apply(presets names: [String]) throws(AddressError) {
         for name in names {
             guard let preset = self.presets[name] else {

@@ -4,7 +4,9 @@
 struct RequestPath {
     /// Not empty.
     let signature: ArraySlice<UInt8>
-    /// The rest of the path, with one slash at the start. Damage by proxies is repaired.
+    /// The rest of the path, with one slash at the start.
+    ///
+    /// Damage by proxies is repaired.
     let signed: [UInt8]
 
     /// Splits the target of a request.

@@ -9,14 +9,18 @@ package struct SourcePatterns: Sendable, Hashable {
     private struct Pattern: Hashable {
         let scheme: WildcardPattern
         let host: WildcardPattern
-        /// The pattern of the port. `nil` stands for the port of the scheme.
+        /// The pattern of the port.
+        ///
+        /// `nil` stands for the port of the scheme.
         let port: WildcardPattern?
         let path: WildcardPattern
     }
 
     private let patterns: [Pattern]
 
-    /// Creates patterns from their texts. Throws if a text has no scheme.
+    /// Creates patterns from their texts.
+    ///
+    /// Throws if a text has no scheme.
     package init(_ texts: [String]) throws(AddressSettingsError) {
         var patterns: [Pattern] = []
         for text in texts {

@@ -5,9 +5,13 @@ struct SourceURL: Hashable {
     let scheme: SourceScheme
     /// The name of the host in lower case, or of the bucket.
     let host: [UInt8]
-    /// The port, also if the text leaves it out. `nil` if the scheme has no ports.
+    /// The port, also if the text leaves it out.
+    ///
+    /// `nil` if the scheme has no ports.
     let port: Int?
-    /// The path and the query. Empty or with a slash at the start.
+    /// The path and the query.
+    ///
+    /// Empty or with a slash at the start.
     let path: [UInt8]
 
     /// Reads a URL.
@@ -113,7 +117,9 @@ struct SourceURL: Hashable {
 }
 
 extension SourceScheme {
-    /// The port of a URL that names none. `nil` if the scheme has no ports.
+    /// The port of a URL that names none.
+    ///
+    /// `nil` if the scheme has no ports.
     var port: Int? {
         switch self {
         case .http: 80

@@ -29,7 +29,9 @@ package enum Base64URL {
         return text
     }
 
-    /// Returns the bytes that `text` stands for, or `nil` if it is not Base64. Padding may be missing.
+    /// Returns the bytes that `text` stands for, or `nil` if it is not Base64.
+    ///
+    /// Padding may be missing.
     static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding <= 2 else { return nil }
