@@ -30,7 +30,11 @@ struct OptionArguments {
     ///
     /// Every text that does not mean true means false, as in imgproxy.
     func bool(_ index: Int) -> Bool? {
-        self.text(index).map { ["1", "t", "T", "true", "True", "TRUE"].contains($0) }
+        switch self.text(index) {
+        case "1", "t", "T", "true", "True", "TRUE": true
+        case nil: nil
+        default: false
+        }
     }
 
     func integer(_ index: Int, in range: ClosedRange<Int>) throws(OptionError) -> Int? {
