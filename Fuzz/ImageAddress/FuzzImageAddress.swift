@@ -61,6 +61,7 @@ private let parsers: [AddressParser] = {
     var named = open
     named.acceptsOnlyPresets = true
     named.argumentSeparator = "-"
+    named.presets = ["no": "w-50/pr-ce", "ce": "bl-1/pr-no"]
     named.objectVersionSeparator = "a"
     var signed = open
     signed.signer = try? URLSigner(keys: [SignatureKeys(key: [1, 2], salt: [3])], size: 1)

@@ -26,7 +26,9 @@ package struct AddressError: Error, Sendable, Hashable, CustomStringConvertible 
         }
     }
 
-    /// The body of the response. It reveals nothing about the server.
+    /// The body of the response.
+    ///
+    /// It reveals nothing about the server.
     package var publicText: String {
         switch self.reason {
         case .invalidURL, .forbiddenOption: "Invalid URL"

@@ -13,14 +13,16 @@ package struct AddressParser: Sendable {
     /// Whether the base URL ends with the name of a host.
     private let baseEndsWithHost: Bool
     private let separator: [UInt8]
-    private let presets: [String: [OptionText]]
+    private let rules: OptionRules
     /// The options of a URL that has none of its own.
     private let defaults: OptionReader
 
     /// The longest target of a request in bytes.
     package static let longestTarget = 16_384
 
-    /// Creates a parser. Throws if the settings have a mistake, such as a preset with an unknown option.
+    /// Creates a parser.
+    ///
+    /// Throws if the settings have a mistake, such as a preset with an unknown option.
     package init(_ settings: AddressSettings) throws(AddressSettingsError) {
         guard !settings.argumentSeparator.isEmpty else {
             throw AddressSettingsError(message: "The separator of arguments is empty. Use a colon.")
@@ -32,13 +34,18 @@ package struct AddressParser: Sendable {
         self.baseEndsWithHost = Self.endsWithHost(self.baseURL)
         var presets: [String: [OptionText]] = [:]
         for (name, text) in settings.presets { presets[name] = try Self.preset(name, text, separator: self.separator) }
-        self.presets = presets
+        let rules = OptionRules(
+            allowedOptions: settings.allowedOptions,
+            allowsSecurityOptions: settings.allowsSecurityOptions,
+            presets: presets
+        )
+        self.rules = rules
         var warnings: [String] = []
-        let empty = OptionReader(settings: settings, presets: presets)
+        let empty = OptionReader(settings.defaults)
         for name in presets.keys.sorted() {
             var reader = empty
             do throws(AddressError) {
-                try reader.apply(presets: [name])
+                try reader.apply(presets: [name], by: rules)
                 try Self.check(reader.options)
             } catch {
                 throw AddressSettingsError(message: "Preset \(name): \(error.message)")
@@ -50,7 +57,7 @@ package struct AddressParser: Sendable {
         self.warnings = warnings
         var defaults = empty
         // It has been applied without an error above.
-        if presets["default"] != nil { try? defaults.apply(presets: ["default"]) }
+        if presets["default"] != nil { try? defaults.apply(presets: ["default"], by: rules) }
         self.defaults = defaults
     }
 
@@ -98,7 +105,7 @@ package struct AddressParser: Sendable {
             let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
             let segment = rest[..<end]
             if isFirst, self.settings.acceptsOnlyPresets {
-                try reader.apply(presets: segment.texts(separatedBy: self.separator))
+                try reader.apply(presets: segment.texts(separatedBy: self.separator), by: self.rules)
                 rest = rest[end...].dropFirst()
                 break
             }
@@ -109,7 +116,7 @@ package struct AddressParser: Sendable {
                 }
                 break
             }
-            try reader.apply(OptionText(segment, separator: self.separator))
+            try reader.apply(OptionText(segment, separator: self.separator), by: self.rules)
             rest = rest[end...].dropFirst()
             isFirst = false
         }

@@ -2,7 +2,9 @@
 
 /// The part of a server's configuration that decides what its URLs mean.
 package struct AddressSettings: Sendable {
-    /// The start of every path, such as `/images`. Slashes at its ends do not count.
+    /// The start of every path, such as `/images`.
+    ///
+    /// Slashes at its ends do not count.
     package var pathPrefix = ""
     /// The text in front of every source that does not start with it.
     package var baseURL = ""
@@ -12,19 +14,29 @@ package struct AddressSettings: Sendable {
     package var base64IncludesFileName = false
     /// The text between the arguments of an option.
     package var argumentSeparator = ":"
-    /// The text between the key of an object and its version. Empty if there are no versions.
+    /// The text between the key of an object and its version.
+    ///
+    /// Empty if there are no versions.
     package var objectVersionSeparator = "?"
-    /// The options of each preset by its name, as in URLs: `rs:fill:300:300/q:80`. `default` applies to every URL.
+    /// The options of each preset by its name, as in URLs: `rs:fill:300:300/q:80`.
+    ///
+    /// `default` applies to every URL.
     package var presets: [String: String] = [:]
     /// Whether URLs have the names of presets instead of options.
     package var acceptsOnlyPresets = false
-    /// The names of options that URLs may use, each as the URL spells it. Empty allows all.
+    /// The names of options that URLs may use, each as the URL spells it.
+    ///
+    /// Empty allows all.
     package var allowedOptions: Set<String> = []
     /// Whether URLs may change the limits.
     package var allowsSecurityOptions = false
-    /// The sources that URLs may name. `nil` allows all.
+    /// The sources that URLs may name.
+    ///
+    /// `nil` allows all.
     package var allowedSources: SourcePatterns?
-    /// The check of signatures. `nil` accepts any signature.
+    /// The check of signatures.
+    ///
+    /// `nil` accepts any signature.
     package var signer: URLSigner?
     /// Texts that pass as signatures.
     package var trustedSignatures: [String] = []

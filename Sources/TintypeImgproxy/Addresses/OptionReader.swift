@@ -2,8 +2,6 @@
 
 /// Collects the options of one URL.
 struct OptionReader {
-    let settings: AddressSettings
-    let presets: [String: [OptionText]]
     private(set) var options: ProcessingOptions
     /// The presets whose options are being applied, the innermost last.
     private var openPresets: [String] = []
@@ -11,27 +9,28 @@ struct OptionReader {
     /// The presets that contain themselves.
     private(set) var loops: [String] = []
 
-    /// The most options of a URL, with those of all its presets. Nested presets multiply.
+    /// The most options of a URL, with those of all its presets.
+    ///
+    /// Nested presets multiply.
     private static let limit = 1_000
 
-    init(settings: AddressSettings, presets: [String: [OptionText]]) {
-        self.settings = settings
-        self.presets = presets
-        self.options = settings.defaults
+    /// Creates a reader that has read no options.
+    init(_ defaults: ProcessingOptions) {
+        self.options = defaults
     }
 
     /// Applies an option.
-    mutating func apply(_ option: OptionText) throws(AddressError) {
+    mutating func apply(_ option: OptionText, by rules: OptionRules) throws(AddressError) {
         self.count += 1
         guard self.count <= Self.limit else {
             throw .invalidURL("There are more than \(Self.limit) options, with those of the presets.")
         }
         // The owner of the server writes the presets.
-        let isAllowed = self.settings.allowedOptions.isEmpty || self.settings.allowedOptions.contains(option.spelling)
+        let isAllowed = rules.allowedOptions.isEmpty || rules.allowedOptions.contains(option.spelling)
         guard isAllowed || !self.openPresets.isEmpty else {
             throw .invalidURL("The option \(Quotation.of(option.spelling)) is not allowed on this server.")
         }
-        guard !option.name.isSecurityOption || self.settings.allowsSecurityOptions else {
+        guard !option.name.isSecurityOption || rules.allowsSecurityOptions else {
             throw AddressError(
                 reason: .forbiddenOption,
                 message: "The option \(Quotation.of(option.spelling)) sets a limit, which this server does not allow."
@@ -42,13 +41,15 @@ struct OptionReader {
         } catch {
             throw .invalidURL("Option \(option.spelling): \(error.message)")
         }
-        if option.name == .preset { try self.apply(presets: option.arguments) }
+        if option.name == .preset { try self.apply(presets: option.arguments, by: rules) }
     }
 
-    /// Applies the options of presets in their order. A preset within itself has no effect.
-    mutating func apply(presets names: [String]) throws(AddressError) {
+    /// Applies the options of presets in their order.
+    ///
+    /// A preset within itself has no effect.
+    mutating func apply(presets names: [String], by rules: OptionRules) throws(AddressError) {
         for name in names {
-            guard let preset = self.presets[name] else {
+            guard let preset = rules.presets[name] else {
                 throw .invalidURL("There is no preset \(Quotation.of(name)).")
             }
             guard !self.openPresets.contains(name) else {
@@ -56,8 +57,15 @@ struct OptionReader {
                 continue
             }
             self.openPresets.append(name)
-            for option in preset { try self.apply(option) }
+            for option in preset { try self.apply(option, by: rules) }
             self.openPresets.removeLast()
         }
     }
+}
+
+/// The part of the settings that decides about options.
+struct OptionRules: Sendable {
+    let allowedOptions: Set<String>
+    let allowsSecurityOptions: Bool
+    let presets: [String: [OptionText]]
 }

@@ -7,7 +7,9 @@ struct OptionText: Sendable, Hashable {
     let spelling: String
     let arguments: [String]
 
-    /// Reads a segment. Throws if there is no such option.
+    /// Reads a segment.
+    ///
+    /// Throws if there is no such option.
     init(_ segment: ArraySlice<UInt8>, separator: [UInt8]) throws(AddressError) {
         var parts = segment.texts(separatedBy: separator)
         self.spelling = parts.removeFirst()
@@ -25,7 +27,9 @@ struct OptionText: Sendable, Hashable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Returns the texts between the separators; a single one if there is no separator. The separator is not empty.
+    /// Returns the texts between the separators; a single one if there is no separator.
+    ///
+    /// The separator is not empty.
     func texts(separatedBy separator: [UInt8]) -> [String] {
         var texts: [String] = []
         var start = self.startIndex
@@ -43,7 +47,9 @@ extension ArraySlice<UInt8> {
         return texts
     }
 
-    /// Whether the separator occurs. It is not empty.
+    /// Whether the separator occurs.
+    ///
+    /// It is not empty.
     func contains(_ separator: [UInt8]) -> Bool {
         self.indices.contains { self[$0] == separator[0] && self[$0...].starts(with: separator) }
     }

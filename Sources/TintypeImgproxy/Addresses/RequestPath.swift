@@ -4,7 +4,9 @@
 struct RequestPath {
     /// Not empty.
     let signature: ArraySlice<UInt8>
-    /// The rest of the path, with one slash at the start. Damage by proxies is repaired.
+    /// The rest of the path, with one slash at the start.
+    ///
+    /// Damage by proxies is repaired.
     let signed: [UInt8]
 
     /// Splits the target of a request.
@@ -49,11 +51,16 @@ struct RequestPath {
                 index += 1
             }
         }
-        let source = path[sourceStart...]
-        guard let colon = self.colonBeforeSingleSlash(source) else { return result + source }
-        // Some proxies merge slashes. A local source has three of them.
-        let isLocal = source[..<colon].elementsEqual("local".utf8)
-        return result + source[...colon] + (isLocal ? "//" : "/").utf8 + source[(colon + 1)...]
+        var source = path[sourceStart...]
+        if let colon = self.colonBeforeSingleSlash(source) {
+            // Some proxies merge slashes. A local source has three of them.
+            let isLocal = source[..<colon].elementsEqual("local".utf8)
+            result += source[...colon]
+            result += (isLocal ? "//" : "/").utf8
+            source = source[(colon + 1)...]
+        }
+        result += source
+        return result
     }
 
     /// Returns the start of the source behind the first `plain/`, or the end if there is none.

@@ -3,20 +3,24 @@
 /// Patterns for the sources that a server allows.
 ///
 /// `https://*.example.com/photos/` allows every host below `example.com`, on the port of the scheme, and every path
-/// that starts with `/photos/`. A `*` stands for any characters except slashes. In a host it stands for ASCII letters,
-/// digits, hyphens, dots and underscores only, so that no other part of a URL can pass for a host.
+/// that starts with `/photos/`. A `*` stands for any characters except slashes. Each part of a URL is compared with the
+/// same part of the pattern, so that no other part can pass for a host.
 package struct SourcePatterns: Sendable, Hashable {
     private struct Pattern: Hashable {
         let scheme: WildcardPattern
         let host: WildcardPattern
-        /// The pattern of the port. `nil` stands for the port of the scheme.
+        /// The pattern of the port.
+        ///
+        /// `nil` stands for the port of the scheme.
         let port: WildcardPattern?
         let path: WildcardPattern
     }
 
     private let patterns: [Pattern]
 
-    /// Creates patterns from their texts. Throws if a text has no scheme.
+    /// Creates patterns from their texts.
+    ///
+    /// Throws if a text has no scheme.
     package init(_ texts: [String]) throws(AddressSettingsError) {
         var patterns: [Pattern] = []
         for text in texts {

@@ -2,9 +2,13 @@
 
 /// The part of a URL behind the options: a source and the extension of the result.
 struct SourceText {
-    /// The decoded source. Not empty.
+    /// The decoded source.
+    ///
+    /// Not empty.
     let source: [UInt8]
-    /// The extension. Empty if there is none.
+    /// The extension.
+    ///
+    /// Empty if there is none.
     let suffix: String
 
     /// Reads the text from the first segment that is not an option.
@@ -33,15 +37,13 @@ struct SourceText {
         _ text: ArraySlice<UInt8>,
         at mark: UInt8
     ) throws(AddressError) -> (source: ArraySlice<UInt8>, suffix: String) {
-        let parts = text.split(separator: mark, maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count <= 2, let source = parts.first, !source.isEmpty else {
-            let mark = Unicode.Scalar(mark)
+        let end = text.firstIndex(of: mark) ?? text.endIndex
+        let suffix = text[end...].dropFirst()
+        guard !suffix.contains(mark) else {
             throw .invalidURL(
-                parts.count > 2
-                    ? "The source has several characters \"\(mark)\". Only one may stand before the extension."
-                    : "The source is empty."
+                "The source has several characters \"\(Unicode.Scalar(mark))\". Only one may stand before the extension."
             )
         }
-        return (source, parts.count == 2 ? String(decoding: parts[1], as: UTF8.self) : "")
+        return (text[..<end], String(decoding: suffix, as: UTF8.self))
     }
 }

@@ -5,9 +5,13 @@ struct SourceURL: Hashable {
     let scheme: SourceScheme
     /// The name of the host in lower case, or of the bucket.
     let host: [UInt8]
-    /// The port, also if the text leaves it out. `nil` if the scheme has no ports.
+    /// The port, also if the text leaves it out.
+    ///
+    /// `nil` if the scheme has no ports.
     let port: Int?
-    /// The path and the query. Empty or with a slash at the start.
+    /// The path and the query.
+    ///
+    /// Empty or with a slash at the start.
     let path: [UInt8]
 
     /// Reads a URL.
@@ -29,7 +33,7 @@ struct SourceURL: Hashable {
         self.scheme = scheme
         let rest = text[(schemeEnd + 3)...]
         if scheme.isWeb {
-            let authorityEnd = rest.firstIndex { Self.authorityEnds.contains($0) } ?? rest.endIndex
+            let authorityEnd = rest.firstIndex(where: Self.endsAuthority) ?? rest.endIndex
             (self.host, self.port) = try Self.authority(rest[..<authorityEnd], of: scheme)
             // A fragment is for the client only.
             let path = PercentText.encodeInvalid(rest[authorityEnd...].prefix { $0 != UInt8(ascii: "#") })
@@ -50,12 +54,16 @@ struct SourceURL: Hashable {
 
     /// The URL as text.
     var text: String {
-        let port = self.port.flatMap { $0 == self.scheme.port ? nil : ":\($0)" } ?? ""
-        return "\(self.scheme.rawValue)://" + String(decoding: self.host, as: UTF8.self) + port
-            + String(decoding: self.path, as: UTF8.self)
+        var text = Array("\(self.scheme.rawValue)://".utf8)
+        text += self.host
+        if let port = self.port, port != self.scheme.port { text += ":\(port)".utf8 }
+        text += self.path
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private static let authorityEnds = Set("/?#".utf8)
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
 
     /// Reads a host and a port.
     private static func authority(
@@ -81,15 +89,15 @@ struct SourceURL: Hashable {
         let isAddress = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]") && host.count > 2
         let isValid =
             isAddress
-            ? host.dropFirst().dropLast().allSatisfy {
-                Hexadecimal.value(of: $0) != nil || Self.addressMarks.contains($0)
-            }
+            ? host.dropFirst().dropLast().allSatisfy(Self.isAddressByte)
             : !host.isEmpty && host.allSatisfy(Self.isHostByte) && String(validating: host, as: UTF8.self) != nil
         guard isValid else { throw .invalidSource("The source URL has no valid host.") }
         return (host.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, port)
     }
 
-    private static let addressMarks = Set(":.".utf8)
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        Hexadecimal.value(of: byte) != nil || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+    }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
@@ -105,15 +113,26 @@ struct SourceURL: Hashable {
     /// An escaped slash or backslash counts as a slash, because some servers take it for one.
     private static func hasDotSegment(_ path: [UInt8], isEncoded: Bool) -> Bool {
         let path = isEncoded ? path.prefix { $0 != UInt8(ascii: "?") } : path[...]
-        guard path.contains(UInt8(ascii: ".")) || isEncoded && path.contains(UInt8(ascii: "%")) else { return false }
-        let decoded = isEncoded ? PercentText.decode(path) ?? Array(path) : Array(path)
-        return decoded.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
-            .contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+        let decoded = isEncoded && path.contains(UInt8(ascii: "%")) ? PercentText.decode(path)?[...] ?? path : path
+        var dotCount = 0
+        var hasOther = false
+        for byte in decoded {
+            switch byte {
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"):
+                if 1...2 ~= dotCount, !hasOther { return true }
+                (dotCount, hasOther) = (0, false)
+            case UInt8(ascii: "."): dotCount += 1
+            default: hasOther = true
+            }
+        }
+        return 1...2 ~= dotCount && !hasOther
     }
 }
 
 extension SourceScheme {
-    /// The port of a URL that names none. `nil` if the scheme has no ports.
+    /// The port of a URL that names none.
+    ///
+    /// `nil` if the scheme has no ports.
     var port: Int? {
         switch self {
         case .http: 80

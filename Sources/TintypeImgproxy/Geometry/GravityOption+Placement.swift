@@ -9,7 +9,7 @@ extension GravityOption {
         let x = self.start(
             of: inner.width,
             in: outer.width,
-            edge: Self.leftKinds.contains(self.kind) ? .low : Self.rightKinds.contains(self.kind) ? .high : .center,
+            edge: self.kind.horizontalEdge,
             offset: self.x,
             pixelRatio: pixelRatio,
             overhangs: overhangs
@@ -17,7 +17,7 @@ extension GravityOption {
         let y = self.start(
             of: inner.height,
             in: outer.height,
-            edge: Self.topKinds.contains(self.kind) ? .low : Self.bottomKinds.contains(self.kind) ? .high : .center,
+            edge: self.kind.verticalEdge,
             offset: self.y,
             pixelRatio: pixelRatio,
             overhangs: overhangs
@@ -25,17 +25,10 @@ extension GravityOption {
         return PixelBox(x: x, y: y, width: inner.width, height: inner.height)
     }
 
-    private enum Edge { case low, center, high }
-
-    private static let leftKinds: Set<Kind> = [.west, .northWest, .southWest]
-    private static let rightKinds: Set<Kind> = [.east, .northEast, .southEast]
-    private static let topKinds: Set<Kind> = [.north, .northWest, .northEast]
-    private static let bottomKinds: Set<Kind> = [.south, .southWest, .southEast]
-
     private func start(
         of inner: Int,
         in outer: Int,
-        edge: Edge,
+        edge: Kind.Edge,
         offset: Double,
         pixelRatio: Double,
         overhangs: Bool
@@ -61,5 +54,26 @@ extension GravityOption {
     /// Returns an offset in pixels along a side.
     static func pixels(_ offset: Double, of side: Int, pixelRatio: Double) -> Int {
         Rounding.even(offset.magnitude >= 1 ? offset * pixelRatio : offset * Double(side))
+    }
+}
+
+extension GravityOption.Kind {
+    /// A side of an image along an axis.
+    fileprivate enum Edge { case low, center, high }
+
+    fileprivate var horizontalEdge: Edge {
+        switch self {
+        case .west, .northWest, .southWest: .low
+        case .east, .northEast, .southEast: .high
+        case .center, .north, .south, .focusPoint, .smart, .tile: .center
+        }
+    }
+
+    fileprivate var verticalEdge: Edge {
+        switch self {
+        case .north, .northWest, .northEast: .low
+        case .south, .southWest, .southEast: .high
+        case .center, .west, .east, .focusPoint, .smart, .tile: .center
+        }
     }
 }

@@ -17,7 +17,9 @@ package struct PixelSize: Sendable, Hashable {
     var transposed: PixelSize { PixelSize(width: self.height, height: self.width) }
 }
 
-/// A box of pixels. Its origin is the top left corner.
+/// A box of pixels.
+///
+/// Its origin is the top left corner.
 package struct PixelBox: Sendable, Hashable {
     package let x: Int
     package let y: Int

@@ -12,7 +12,9 @@ package struct ResultGeometry: Sendable, Hashable {
     package let source: PixelSize
     /// The part of the source that is resized.
     package let crop: PixelBox
-    /// Whether the place of `crop` depends on the image's content. The box is then in the centre.
+    /// Whether the place of `crop` depends on the image's content.
+    ///
+    /// The box is then in the centre.
     package let cropIsSmart: Bool
     /// The size of the part after the resize.
     ///
@@ -21,9 +23,13 @@ package struct ResultGeometry: Sendable, Hashable {
     package let scaled: PixelSize
     /// The part of the resized image that stays.
     package let resultCrop: PixelBox
-    /// Whether the place of `resultCrop` depends on the image's content. The box is then in the centre.
+    /// Whether the place of `resultCrop` depends on the image's content.
+    ///
+    /// The box is then in the centre.
     package let resultCropIsSmart: Bool
-    /// The size of the canvas. It is the size of `resultCrop` if nothing extends it.
+    /// The size of the canvas.
+    ///
+    /// It is the size of `resultCrop` if nothing extends it.
     package let canvas: PixelSize
     /// The place of the image on the canvas.
     package let position: PixelBox

@@ -2,7 +2,9 @@
 
 /// The size and the place of a watermark on a result.
 package struct WatermarkGeometry: Sendable, Hashable {
-    /// The place of the watermark on the result with its padding. It may lie partly outside.
+    /// The place of the watermark on the result with its padding.
+    ///
+    /// It may lie partly outside.
     ///
     /// If the watermark is repeated, this is the copy in the centre.
     package let box: PixelBox

@@ -26,9 +26,15 @@ struct OptionArguments {
     /// Whether an argument is missing or empty.
     func isSkipped(_ index: Int) -> Bool { self.text(index)?.isEmpty ?? true }
 
-    /// Returns a truth value. Every text that does not mean true means false, as in imgproxy.
+    /// Returns a truth value.
+    ///
+    /// Every text that does not mean true means false, as in imgproxy.
     func bool(_ index: Int) -> Bool? {
-        self.text(index).map { ["1", "t", "T", "true", "True", "TRUE"].contains($0) }
+        switch self.text(index) {
+        case "1", "t", "T", "true", "True", "TRUE": true
+        case nil: nil
+        default: false
+        }
     }
 
     func integer(_ index: Int, in range: ClosedRange<Int>) throws(OptionError) -> Int? {
@@ -82,7 +88,9 @@ struct OptionArguments {
         return ColorOption(red: bytes[0], green: bytes[1], blue: bytes[2])
     }
 
-    /// Returns `old` with the kind and the offsets from `index` on. Empty offsets are skipped.
+    /// Returns `old` with the kind and the offsets from `index` on.
+    ///
+    /// Empty offsets are skipped.
     func gravity(
         _ index: Int,
         changing old: GravityOption,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ProcessingOptions {
-    /// Applies an option of a URL. Presets have no effect here.
+    /// Applies an option of a URL.
+    ///
+    /// Presets have no effect here.
     mutating func set(_ name: OptionName, _ arguments: OptionArguments) throws(OptionError) {
         guard arguments.count <= name.maximumArgumentCount else {
             throw OptionError(
@@ -25,7 +27,9 @@ extension ProcessingOptions {
         }
     }
 
-    /// Throws if a side is longer than the limits permit. The limits may come after the sides, so this comes last.
+    /// Throws if a side is longer than the limits permit.
+    ///
+    /// The limits may come after the sides, so this comes last.
     func checkSides() throws(OptionError) {
         let longest = max(SecurityLimits().resultSide, self.limits.effectiveResultSide)
         let sides = [

@@ -42,7 +42,9 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     // MARK: Look
 
-    /// The colour below transparent pixels. `nil` keeps them transparent if the format can.
+    /// The colour below transparent pixels.
+    ///
+    /// `nil` keeps them transparent if the format can.
     package var background: ColorOption?
     /// The standard deviation of the Gaussian blur in pixels; 0 is off.
     package var blur = 0.0
@@ -59,7 +61,9 @@ package struct ProcessingOptions: Sendable, Hashable {
     package var stripsColorProfile = true
     package var preservesHDR = false
     package var prefersEmbeddedThumbnail = false
-    /// The quality from 1 to 100. 0 takes the value of `formatQuality` or of the server's configuration.
+    /// The quality from 1 to 100.
+    ///
+    /// 0 takes the value of `formatQuality` or of the server's configuration.
     package var quality = 0
     package var formatQuality: [FormatName: Int] = [:]
     /// The largest size of the result in bytes, which is met as far as possible; 0 if there is none.
@@ -73,11 +77,15 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     // MARK: Response
 
-    /// A text without a meaning of its own. Another text makes another URL, and another cache key.
+    /// A text without a meaning of its own.
+    ///
+    /// Another text makes another URL, and another cache key.
     package var cacheBuster = ""
     /// The time in seconds since 1970 after which the URL is invalid; `nil` if it always is valid.
     package var expires: Int?
-    /// The file name of the response, without a suffix. It has no control characters.
+    /// The file name of the response, without a suffix.
+    ///
+    /// It has no control characters.
     package var fileName: String?
     package var isAttachment = false
 
@@ -105,7 +113,9 @@ package enum ResizingType: String, Sendable, Hashable, CaseIterable {
 /// A canvas around a result.
 package struct ExtendOption: Sendable, Hashable {
     package var isOn = false
-    /// The place of the result on the canvas. Its kind is never `smart` or `tile`.
+    /// The place of the result on the canvas.
+    ///
+    /// Its kind is never `smart` or `tile`.
     package var gravity = GravityOption()
 }
 
@@ -115,7 +125,9 @@ package struct CropOption: Sendable, Hashable {
     package var width = 0.0
     /// The height, likewise.
     package var height = 0.0
-    /// The place of the part. `nil` stands for the gravity of the result.
+    /// The place of the part.
+    ///
+    /// `nil` stands for the gravity of the result.
     package var gravity: GravityOption?
 
     /// Whether all of the source stays.
@@ -126,7 +138,9 @@ package struct CropOption: Sendable, Hashable {
 package struct TrimOption: Sendable, Hashable {
     /// The largest difference from the colour that still is border.
     package var threshold: Double
-    /// The border's colour. `nil` stands for the colour of the pixel in the top left corner.
+    /// The border's colour.
+    ///
+    /// `nil` stands for the colour of the pixel in the top left corner.
     package var color: ColorOption?
     /// Whether the left and the right side lose the same, the smaller of the two widths.
     package var isEqualHorizontally = false
@@ -157,11 +171,17 @@ package struct ColorOption: Sendable, Hashable {
 
 /// The use of the watermark that the server has.
 package struct WatermarkOption: Sendable, Hashable {
-    /// From 0, invisible and never stored, to 1. It multiplies the opacity in the server's configuration.
+    /// From 0, invisible and never stored, to 1.
+    ///
+    /// It multiplies the opacity in the server's configuration.
     package var opacity: Double
-    /// The watermark's place. Its kind is never `focusPoint` or `smart`.
+    /// The watermark's place.
+    ///
+    /// Its kind is never `focusPoint` or `smart`.
     package var position = GravityOption()
-    /// The size of the watermark as a share of the result. 0 keeps the watermark's own size.
+    /// The size of the watermark as a share of the result.
+    ///
+    /// 0 keeps the watermark's own size.
     package var scale = 0.0
 }
 
@@ -169,7 +189,9 @@ package struct WatermarkOption: Sendable, Hashable {
 package struct SecurityLimits: Sendable, Hashable {
     /// The most pixels of a source, over all its frames; 0 if there is no limit.
     package var sourcePixelCount = 50_000_000
-    /// The most pixels of one frame. 0 leaves the decision to `sourcePixelCount`.
+    /// The most pixels of one frame.
+    ///
+    /// 0 leaves the decision to `sourcePixelCount`.
     package var framePixelCount = 0
     /// The most bytes of a source; 0 if there is no limit.
     package var sourceByteCount = 32_000_000

@@ -13,6 +13,7 @@ package enum Base64URL {
 
     /// Returns the text for `bytes`, without padding.
     package static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        let alphabet = Self.alphabet
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var pending: UInt32 = 0
@@ -22,14 +23,16 @@ package enum Base64URL {
             bitCount += 8
             while bitCount >= 6 {
                 bitCount -= 6
-                text.append(Self.alphabet[Int(pending >> bitCount & 63)])
+                text.append(alphabet[Int(pending >> bitCount & 63)])
             }
         }
-        if bitCount > 0 { text.append(Self.alphabet[Int(pending << (6 - bitCount) & 63)]) }
+        if bitCount > 0 { text.append(alphabet[Int(pending << (6 - bitCount) & 63)]) }
         return text
     }
 
-    /// Returns the bytes that `text` stands for, or `nil` if it is not Base64. Padding may be missing.
+    /// Returns the bytes that `text` stands for, or `nil` if it is not Base64.
+    ///
+    /// Padding may be missing.
     static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding <= 2 else { return nil }

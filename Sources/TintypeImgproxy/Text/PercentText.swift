@@ -4,6 +4,7 @@
 enum PercentText {
     /// Returns the bytes that `text` stands for, or `nil` if a percent sign has no two digits behind it.
     static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.contains(UInt8(ascii: "%")) else { return Array(text) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
         var iterator = text.makeIterator()
@@ -24,13 +25,14 @@ enum PercentText {
     ///
     /// Escapes stay as they are. A percent sign without two digits is encoded.
     static func encodeInvalid(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        guard !text.allSatisfy(self.isValid) || text.contains(UInt8(ascii: "%")) else { return Array(text) }
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
         for (index, byte) in zip(text.indices, text) {
             let isValid =
                 byte == UInt8(ascii: "%")
                 ? text[index...].dropFirst().prefix(2).compactMap(Hexadecimal.value(of:)).count == 2
-                : byte > 0x20 && byte < 0x7F && !Self.invalid.contains(byte)
+                : self.isValid(byte)
             if isValid {
                 result.append(byte)
             } else {
@@ -41,5 +43,13 @@ enum PercentText {
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
-    private static let invalid = Set("\"<>\\^`{|}".utf8)
+
+    private static func isValid(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
+            UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+            false
+        default: 0x21...0x7E ~= byte
+        }
+    }
 }

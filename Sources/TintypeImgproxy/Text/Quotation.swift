@@ -4,7 +4,8 @@
 enum Quotation {
     /// Returns the start of `text` between quotation marks.
     static func of(_ text: String) -> String {
-        let start = text.prefix(80)
-        return "\"\(start)\(start.endIndex == text.endIndex ? "" : "...")\""
+        // A character can have any number of scalars.
+        let start = String(text.unicodeScalars.prefix(80))
+        return "\"\(start)\(start.utf8.count == text.utf8.count ? "" : "...")\""
     }
 }
