@@ -18,7 +18,7 @@ extension ImageHandler {
     }
 
     static func path(of target: String) -> String {
-        String(target.prefix { $0 != "?" })
+        String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }))
     }
 
     static func isInformation(_ target: String) -> Bool { target.hasPrefix("/info/") }
