@@ -59,8 +59,6 @@ final class Connection {
     }
 
     let descriptor: CInt
-    /// Tells the connection apart from earlier ones with the same descriptor.
-    let number: UInt64
     let client: ClientAddress
     var phase = Phase.reading
     /// The time in milliseconds at which the phase ends, unless it makes progress.
@@ -77,13 +75,14 @@ final class Connection {
     /// Whether the client sends nothing more.
     var isPeerDone = false
     var exchange: Exchange?
+    /// Tells the request that waits apart from all others: the answer to an earlier one may come late.
+    var waitNumber: UInt64 = 0
     var output: Output?
     /// Whether the connection ends after the output that is being sent.
     var isLast = false
 
-    init(descriptor: CInt, number: UInt64, client: ClientAddress) {
+    init(descriptor: CInt, client: ClientAddress) {
         self.descriptor = descriptor
-        self.number = number
         self.client = client
     }
 

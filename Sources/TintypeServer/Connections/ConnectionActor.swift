@@ -57,7 +57,7 @@ actor ConnectionActor {
     /// By descriptor.
     private var connections: [Connection?] = []
     private(set) var counters = Counters()
-    private var lastNumber: UInt64 = 0
+    private var lastWaitNumber: UInt64 = 0
     /// The identifiers of requests continue from a random number, so that those of several processes differ.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
@@ -197,12 +197,7 @@ actor ConnectionActor {
             }
             let missing = Int(descriptor) + 1 - self.connections.count
             if missing > 0 { self.connections.append(contentsOf: repeatElement(nil, count: missing)) }
-            self.lastNumber += 1
-            let connection = Connection(
-                descriptor: descriptor,
-                number: self.lastNumber,
-                client: ClientAddress(bytes: address)
-            )
+            let connection = Connection(descriptor: descriptor, client: ClientAddress(bytes: address))
             self.connections[Int(descriptor)] = connection
             self.counters.openConnections += 1
             self.counters.acceptedConnections += 1
@@ -398,7 +393,9 @@ actor ConnectionActor {
         self.counters.waitingRequests += 1
         connection.exchange?.waitStart = exchange.start
         self.setDeadline(of: connection, self.limits.answerTime)
-        let (handler, descriptor, number) = (self.handler, connection.descriptor, connection.number)
+        self.lastWaitNumber += 1
+        connection.waitNumber = self.lastWaitNumber
+        let (handler, descriptor, number) = (self.handler, connection.descriptor, connection.waitNumber)
         // The connection owns the task, and cancels it when the client leaves.
         connection.phase = .waiting(
             Task.immediate {
@@ -414,8 +411,9 @@ actor ConnectionActor {
         await handler.answer(to: request)
     }
 
+    /// Sends an answer, unless the request with this number has ended without it.
     private func finish(_ descriptor: CInt, _ number: UInt64, _ answer: ServerAnswer) {
-        guard let connection = self.connections[Int(descriptor)], connection.number == number,
+        guard let connection = self.connections[Int(descriptor)], connection.waitNumber == number,
             case .waiting = connection.phase
         else { return }
         self.counters.waitingRequests -= 1
