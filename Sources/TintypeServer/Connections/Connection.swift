@@ -74,6 +74,8 @@ final class Connection {
     var mayHaveInput = false
     /// Whether the client sends nothing more.
     var isPeerDone = false
+    /// Whether the connection goes on in the next turn of the loop.
+    var isUnfinished = false
     var exchange: Exchange?
     /// Tells the request that waits apart from all others: the answer to an earlier one may come late.
     var waitNumber: UInt64 = 0

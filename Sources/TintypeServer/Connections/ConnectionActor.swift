@@ -42,8 +42,8 @@ actor ConnectionActor {
     private static let acceptCount = 64
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
-    /// The requests that one connection may have answered in a turn of the loop.
-    private static let requestsPerTurn = 32
+    /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
+    private static let stepsPerTurn = 32
 
     private nonisolated let loop: ServerLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
@@ -165,7 +165,10 @@ actor ConnectionActor {
     func endTurn() {
         let unfinished = self.unfinished
         self.unfinished.removeAll(keepingCapacity: true)
-        for connection in unfinished { self.advance(connection) }
+        for connection in unfinished {
+            connection.isUnfinished = false
+            self.advance(connection)
+        }
         self.handler.didEndTurn()
         let now = Self.milliseconds
         if now >= self.nextScan {
@@ -260,18 +263,12 @@ actor ConnectionActor {
 
     // MARK: Requests
 
-    /// Goes on with a connection until it has to wait.
+    /// Goes on with a connection until it has to wait, or others have to have a turn.
     private func advance(_ connection: Connection) {
-        var requestCount = 0
-        while true {
+        for _ in 0..<Self.stepsPerTurn {
             switch connection.phase {
             case .reading:
-                guard requestCount < Self.requestsPerTurn else {
-                    self.unfinished.append(connection)
-                    return
-                }
                 guard self.readHead(of: connection) else { return }
-                requestCount += 1
             case .receiving:
                 guard self.readBody(of: connection) else { return }
             case .waiting:
@@ -282,6 +279,9 @@ actor ConnectionActor {
             case .sending, .closed: return
             }
         }
+        guard !connection.isUnfinished else { return }
+        connection.isUnfinished = true
+        self.unfinished.append(connection)
     }
 
     /// Reads and parses until a head is complete; returns false if the connection has to wait, or has ended.
