@@ -154,9 +154,12 @@ actor ConnectionActor {
         guard self.connections.indices.contains(Int(descriptor)), let connection = self.connections[Int(descriptor)] else {
             return
         }
-        guard events & CInt(CSHIMS_BROKEN) == 0 else { return self.leave(connection) }
-        if events & CInt(CSHIMS_PEER_DONE) != 0 { connection.isPeerDone = true }
-        if events & CInt(CSHIMS_READABLE | CSHIMS_PEER_DONE) != 0 { connection.mayHaveInput = true }
+        if events & CInt(CSHIMS_BROKEN) != 0 {
+            // When both sides are done, the input before the end must still be read, or the kernel sends a reset.
+            guard case .lingering = connection.phase else { return self.leave(connection) }
+        }
+        if events & CInt(CSHIMS_PEER_DONE | CSHIMS_BROKEN) != 0 { connection.isPeerDone = true }
+        if events & CInt(CSHIMS_READABLE | CSHIMS_PEER_DONE | CSHIMS_BROKEN) != 0 { connection.mayHaveInput = true }
         if case .sending = connection.phase, events & CInt(CSHIMS_WRITABLE) != 0 { self.flush(connection) }
         self.advance(connection)
     }
