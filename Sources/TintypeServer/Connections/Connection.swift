@@ -88,6 +88,13 @@ final class Connection {
         self.client = client
     }
 
+    /// Whether no byte of a request has come, here or to the kernel.
+    var isIdle: Bool {
+        guard case .reading = self.phase, !self.parser.isInHead, self.input.isEmpty else { return false }
+        var byte: UInt8 = 0
+        return recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0
+    }
+
     /// Sends as much of the output as the socket takes.
     func send() -> Progress {
         while var output = self.output, !output.isWhole {

@@ -65,7 +65,7 @@ actor ConnectionActor {
     private var unfinished: [Connection] = []
     private var nextScan: UInt64 = 0
     private var isDraining = false
-    private var drainWaiter: CheckedContinuation<Void, Never>?
+    private var drainWaiters: [CheckedContinuation<Void, Never>] = []
     private var date = DateLine(second: time(nil))
 
     private init(_ loop: ServerLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
@@ -111,17 +111,17 @@ actor ConnectionActor {
     /// - Parameter time: The longest time to wait for them.
     func shutdown(within time: Duration) async {
         self.isDraining = true
+        // Clients of connections that the kernel has established may have sent their requests already.
+        while self.accept() {}
         if let listener { self.loop.remove(listener.descriptor) }
         self.listener = nil
-        for case let connection? in self.connections {
-            if case .reading = connection.phase, !connection.parser.isInHead { self.close(connection) }
-        }
+        for case let connection? in self.connections where connection.isIdle { self.close(connection) }
         if self.counters.openConnections > 0 {
             let waiting = Task {
-                try? await Task.sleep(for: time)
+                guard (try? await Task.sleep(for: time)) != nil else { return }
                 self.endDrain()
             }
-            await withCheckedContinuation { self.drainWaiter = $0 }
+            await withCheckedContinuation { self.drainWaiters.append($0) }
             waiting.cancel()
         }
         for case let connection? in self.connections { self.close(connection) }
@@ -136,8 +136,9 @@ actor ConnectionActor {
     }
 
     private func endDrain() {
-        self.drainWaiter?.resume()
-        self.drainWaiter = nil
+        let waiters = self.drainWaiters
+        self.drainWaiters = []
+        for waiter in waiters { waiter.resume() }
     }
 
     // MARK: Turns
@@ -150,7 +151,10 @@ actor ConnectionActor {
 
     /// Serves a socket that is ready.
     func serve(_ descriptor: CInt, events: CInt) {
-        if descriptor == self.listener?.descriptor { return self.accept() }
+        if descriptor == self.listener?.descriptor {
+            _ = self.accept()
+            return
+        }
         guard self.connections.indices.contains(Int(descriptor)), let connection = self.connections[Int(descriptor)] else {
             return
         }
@@ -184,22 +188,28 @@ actor ConnectionActor {
 
     // MARK: Connections
 
-    private func accept() {
-        guard let listener else { return }
+    /// Accepts connections; returns false if the kernel has no more of them, or the process no room.
+    private func accept() -> Bool {
+        guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
-            guard self.counters.openConnections < self.limits.connectionCount else { return self.pauseListener() }
+            guard self.counters.openConnections < self.limits.connectionCount else {
+                self.pauseListener()
+                return false
+            }
             var address = [UInt8](repeating: 0, count: 16)
             let descriptor = cshims_accept(listener.descriptor, &address)
             guard descriptor >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE, ENOMEM, ENOBUFS: return self.pauseListener()
-                default: return
+                case EMFILE, ENFILE, ENOMEM, ENOBUFS: self.pauseListener()
+                default: break
                 }
+                return false
             }
             guard self.loop.add(connection: descriptor) else {
                 Glibc.close(descriptor)
-                return self.pauseListener()
+                self.pauseListener()
+                return false
             }
             let missing = Int(descriptor) + 1 - self.connections.count
             if missing > 0 { self.connections.append(contentsOf: repeatElement(nil, count: missing)) }
@@ -210,6 +220,7 @@ actor ConnectionActor {
             // The first request must begin within the time of a head: a connection alone proves nothing.
             self.setDeadline(of: connection, self.limits.headTime)
         }
+        return true
     }
 
     /// Accepts no more connections until the next scan; they wait in the kernel.
