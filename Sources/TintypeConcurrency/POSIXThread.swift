@@ -59,6 +59,14 @@ package struct POSIXThread: Sendable {
         pthread_detach(pthread_t(self.handle))
     }
 
+    /// Lets writes of the calling thread to closed sockets and pipes fail, instead of ending the process by `SIGPIPE`.
+    package static func blockBrokenPipeSignal() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
     /// The identity of the calling thread, for comparison only; never 0.
     package static var currentID: UInt { UInt(pthread_self()) }
 }

@@ -30,7 +30,12 @@ final class ServerLoop: SerialExecutor {
     /// Starts the thread, which serves the sockets of `actor` until ``stop()``.
     func start(serving actor: ConnectionActor) throws(ThreadError) {
         self.actor.withLock { $0 = actor }
-        try self.queue.start(self)
+        do throws(ThreadError) {
+            try self.queue.start(self)
+        } catch {
+            self.actor.withLock { $0 = nil }
+            throw error
+        }
     }
 
     /// Runs the queued jobs, then ends the thread and waits for its end. Later jobs run on the cooperative pool.
@@ -44,6 +49,8 @@ final class ServerLoop: SerialExecutor {
 
     private func run() {
         guard let actor = self.actor.withLock({ $0 }) else { return }
+        // Unlike `sendmsg`, `sendfile` has no flag against the signal.
+        POSIXThread.blockBrokenPipeSignal()
         var batch: [UnownedJob] = []
         while true {
             var milliseconds = 0

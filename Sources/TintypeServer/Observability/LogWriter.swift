@@ -45,7 +45,7 @@ actor LogWriter {
 
     /// Writes all bytes unless the descriptor fails, and returns the number of written ones.
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
-        Self.ignoreBrokenPipes()
+        POSIXThread.blockBrokenPipeSignal()
         var position = 0
         while position < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
@@ -61,13 +61,5 @@ actor LogWriter {
             }
         }
         return position
-    }
-
-    /// Blocks the signal that would end the process if the reader of the log is gone: the write fails instead.
-    private static func ignoreBrokenPipes() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 }
