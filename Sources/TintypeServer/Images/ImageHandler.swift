@@ -159,13 +159,14 @@ final class ImageHandler: RequestHandling {
 
     /// Returns the route of a request.
     private func route(for head: RequestHead) throws(RoutePlanner.Refusal) -> ImageRoute {
-        let planner = self.planner
-        let acceptsWebP = planner.readsAccept && AcceptedTypes(head.values(for: "Accept")).names("image/webp")
+        let acceptsWebP = self.planner.readsAccept && AcceptedTypes(head.values(for: "Accept")).names("image/webp")
         let key = RouteTable.Key(target: head.target, acceptsWebP: acceptsWebP)
         let now = Int(self.now().timeIntervalSince1970)
         if let route = self.routes[key], route.address.options.expires.map({ $0 >= now }) ?? true { return route }
-        let route = try planner.route(for: head.target, acceptsWebP: acceptsWebP, now: now, purges: self.purges)
-        self.routes.insert(route, for: key)
+        // Read before the rules and the purges, which may change meanwhile.
+        let removalCount = self.routes.removalCount
+        let route = try self.planner.route(for: head.target, acceptsWebP: acceptsWebP, now: now, purges: self.purges)
+        self.routes.insert(route, for: key, madeAfter: removalCount)
         return route
     }
 

@@ -72,14 +72,18 @@ final class RouteTable: Sendable {
         /// Two generations: when the young one is full, it becomes the old one, and the old one goes.
         var young: [Key: ImageRoute] = [:]
         var old: [Key: ImageRoute] = [:]
+        /// The sum of the costs of the young routes.
+        var youngCost = 0
+        /// The number of times that all routes were removed.
+        var removalCount = 0
     }
 
     private let state = Locked(State())
-    private let countLimit: Int
+    private let costLimit: Int
 
-    /// Creates a table for at most twice as many routes.
-    init(countLimit: Int = 10_000) {
-        self.countLimit = countLimit
+    /// Creates a table for at most twice as many routes; a route costs more if its target is long.
+    init(costLimit: Int = 10_000) {
+        self.costLimit = costLimit
     }
 
     subscript(key: Key) -> ImageRoute? {
@@ -91,19 +95,29 @@ final class RouteTable: Sendable {
         }
     }
 
-    func insert(_ route: ImageRoute, for key: Key) {
-        self.state.withLock { self.insert(route, for: key, &$0) }
+    /// The number of times that all routes were removed.
+    var removalCount: Int { self.state.withLock { $0.removalCount } }
+
+    /// Stores a route, unless all routes were removed after `removalCount` was read: the route may follow old rules.
+    func insert(_ route: ImageRoute, for key: Key, madeAfter removalCount: Int) {
+        self.state.withLock { state in
+            guard state.removalCount == removalCount else { return }
+            self.insert(route, for: key, &state)
+        }
     }
 
     func removeAll() {
-        self.state.withLock { $0 = State() }
+        self.state.withLock { $0 = State(removalCount: $0.removalCount + 1) }
     }
 
     private func insert(_ route: ImageRoute, for key: Key, _ state: inout State) {
-        if state.young.count >= self.countLimit {
+        let cost = 1 + key.target.utf8.count / 256
+        if state.youngCost + cost > self.costLimit {
             state.old = state.young
             state.young = [:]
+            state.youngCost = 0
         }
         state.young[key] = route
+        state.youngCost += cost
     }
 }
