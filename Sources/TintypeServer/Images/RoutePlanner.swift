@@ -87,7 +87,10 @@ final class RoutePlanner: Sendable {
         } catch {
             throw Refusal(status: 404, code: "invalidSource", publicText: "Invalid source URL", message: error.message)
         }
-        request.source.cacheKey = purges.cacheKey(of: address.source)
+        // The key stands for the URL, which also names the version of an object.
+        request.source.cacheKey = purges.cacheKey(of: address.source).map { key in
+            address.objectVersion.map { "\(key)\n\($0)" } ?? key
+        }
         request.caching.originals = .disk
         request.caching.variants = .none
         self.setLimits(options.limits, of: &request)
