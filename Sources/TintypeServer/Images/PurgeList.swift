@@ -13,6 +13,8 @@ final class PurgeList: Sendable {
         /// The number of purges by the beginning of the URL; a whole URL ends with a line break.
         var counts: [String: Int] = [:]
         var lengths: Set<Int> = []
+        /// The number of changes of this process.
+        var changeCount = 0
     }
 
     /// The most purges to remember; with more, everything counts as purged once.
@@ -20,6 +22,8 @@ final class PurgeList: Sendable {
 
     private let state: Locked<State>
     private let file: URL?
+    /// The number of changes that the file has.
+    private let writtenCount = Locked(0)
 
     /// Reads the purges of earlier processes from a file in the cache's folder.
     init(file: URL?) {
@@ -60,16 +64,25 @@ final class PurgeList: Sendable {
     }
 
     private func add(_ name: String) throws {
-        let text = self.state.withLock { state -> String in
+        let (text, changeCount) = self.state.withLock { state -> (String, Int) in
             if state.counts.count >= Self.countLimit {
-                state = State(counts: ["": state.counts.values.reduce(0, +)], lengths: [0])
+                state.counts = ["": state.counts.values.reduce(0, +)]
+                state.lengths = [0]
             }
             state.counts[name, default: 0] += 1
             state.lengths.insert(name.utf8.count)
-            return state.counts.map { name, count in
+            state.changeCount += 1
+            let lines = state.counts.map { name, count in
                 name.hasSuffix("\n") ? "\(count) whole \(name.dropLast())" : "\(count) prefix \(name)"
-            }.joined(separator: "\n")
+            }
+            return (lines.joined(separator: "\n"), state.changeCount)
         }
-        if let file { try Data(text.utf8).write(to: file, options: .atomic) }
+        guard let file else { return }
+        // Of purges at the same time, the last one writes all of them.
+        try self.writtenCount.withLock { written in
+            guard changeCount > written else { return }
+            try Data(text.utf8).write(to: file, options: .atomic)
+            written = changeCount
+        }
     }
 }
