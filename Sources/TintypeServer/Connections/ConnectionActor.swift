@@ -517,7 +517,9 @@ actor ConnectionActor {
     // MARK: Time limits
 
     private func setDeadline(of connection: Connection, _ time: Duration) {
-        connection.deadline = Self.milliseconds + UInt64(max(0, time / .milliseconds(1)))
+        // Longer times are as good as no limit.
+        let time = min(max(time, .zero), .seconds(1_000_000_000))
+        connection.deadline = Self.milliseconds + UInt64(time / .milliseconds(1))
     }
 
     /// Ends what has taken too long.

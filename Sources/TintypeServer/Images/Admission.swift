@@ -87,7 +87,8 @@ struct AdmissionState {
 
     init(slotCount: Int, countLimit: Int, waitLimit: Duration) {
         self.slotCount = max(1, slotCount)
-        self.countLimit = max(2, countLimit)
+        // The bound keeps sums of limits from an overflow.
+        self.countLimit = min(max(2, countLimit), 1 << 30)
         self.waitLimit = waitLimit
     }
 

@@ -164,14 +164,14 @@ extension ImageHandler {
     }
 
     private func cacheControl(of route: ImageRoute, _ metadata: EntryMetadata, _ isFallback: Bool) -> String {
-        var seconds = Int(self.configuration.caching.lifetime / .seconds(1))
+        var seconds = Int(self.configuration.caching.lifetime.components.seconds)
         if self.configuration.caching.passesOriginLifetime, let response = metadata.response,
             !response.values(for: "Cache-Control").isEmpty || !response.values(for: "Expires").isEmpty
         {
             seconds = Int(max(0, min(response.freshness.lifetime, 1e9)))
         }
         if isFallback, let lifetime = self.configuration.images.fallbackLifetime {
-            seconds = min(seconds, Int(lifetime / .seconds(1)))
+            seconds = min(seconds, Int(lifetime.components.seconds))
         }
         if let expires = route.address.options.expires {
             seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
@@ -249,7 +249,7 @@ extension ImageHandler {
 
     private func errorAnswer(_ status: Int, _ text: String, code: String, message: String) -> ServerAnswer {
         let isAboutSource = status == 404 || status == 410 || status == 422
-        let seconds = Int(self.configuration.caching.errorLifetime / .seconds(1))
+        let seconds = self.configuration.caching.errorLifetime.components.seconds
         var fields: HeaderFields = [
             "Cache-Control": isAboutSource && seconds > 0 ? "max-age=\(seconds), public" : "no-store",
             "X-Content-Type-Options": "nosniff",
