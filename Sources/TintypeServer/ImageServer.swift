@@ -56,17 +56,23 @@ public final class ImageServer: Sendable {
         limits.answerTime = configuration.load.answerTime
         limits.progressTime = configuration.load.writeTime
         limits.connectionCount = configuration.load.connectionCount
-        let connections = try await ConnectionActor.start(
-            at: configuration.listenAddress,
-            handler: service.handler,
-            limits: limits
-        )
-        service.handler.connections.withLock { $0 = connections.server }
         var metrics: (server: ConnectionActor, address: String)?
-        if let address = configuration.metricsAddress {
-            metrics = try await ConnectionActor.start(at: address, handler: MetricsHandler(service.handler))
+        do {
+            if let address = configuration.metricsAddress {
+                metrics = try await ConnectionActor.start(at: address, handler: MetricsHandler(service.handler))
+            }
+            let connections = try await ConnectionActor.start(
+                at: configuration.listenAddress,
+                handler: service.handler,
+                limits: limits
+            )
+            service.handler.connections.withLock { $0 = connections.server }
+            return ImageServer(service, connections, metrics)
+        } catch {
+            await metrics?.server.shutdown(within: .zero)
+            await service.shutdown()
+            throw error
         }
-        return ImageServer(service, connections, metrics)
     }
 
     /// Replaces the rules for URLs: keys, presets and the like. Requests under way keep the old ones.
@@ -91,5 +97,7 @@ public final class ImageServer: Sendable {
         await self.connections.shutdown(within: self.service.configuration.load.drainTime)
         await self.metricsConnections?.shutdown(within: .seconds(1))
         await self.service.shutdown()
+        // The connections own the handler.
+        self.service.handler.connections.withLock { $0 = nil }
     }
 }
