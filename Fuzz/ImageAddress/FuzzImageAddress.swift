@@ -53,7 +53,6 @@ private let parsers: [AddressParser] = {
     var closed = open
     closed.allowedOptions = ["w", "h", "rs", "pr"]
     closed.allowsSecurityOptions = false
-    closed.allowedSources = try? SourcePatterns(["http*://*.example/*", "local:///a*b", "s3://"])
     closed.replacements = [SourceReplacement("*://*a", with: "http://${2}.example/${1}${3}")]
     closed.baseURL = "http://e.example"
     closed.base64IncludesFileName = true

@@ -232,12 +232,11 @@ import Testing
     // MARK: Any text
 
     @Test func `no text is a trap`() throws {
-        var settings = openSettings { settings in
+        let settings = openSettings { settings in
             settings.allowsSecurityOptions = true
             settings.presets = ["default": "q:5", "a": "w:1/pr:a"]
             settings.replacements = [SourceReplacement("http://*/a*", with: "http://${1}/${2}")]
         }
-        settings.allowedSources = try SourcePatterns(["http://*/", "local://"])
         let parser = try AddressParser(settings)
         let pieces =
             OptionName.allCases.map(\.rawValue) + [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TintypeImgproxy
 
-/// The sources of URLs: their normal form, and the sources that a server allows.
+/// The sources of URLs and their normal form.
 @Suite struct SourceTests {
     private func encoded(_ text: String) -> String {
         String(decoding: Base64URL.encode(Array(text.utf8)), as: UTF8.self)
@@ -126,47 +126,6 @@ import Testing
         #expect(try read("/_/\(self.encoded("a/x"))", settings).source == "local:///c/x")
     }
 
-    // MARK: Allowed sources
-
-    @Test(arguments: [
-        ("http://*.cdn.dev/", "http://a-1.cdn.dev/x", true), ("http://*.cdn.dev/", "http://a.b.cdn.dev/x", true),
-        ("http://*.cdn.dev/", "http://o.dev/.cdn.dev/a", false), ("http://*.cdn.dev/", "http://cdn.dev@evil/", false),
-        ("http://*.cdn.dev/", "s3://a.cdn.dev/x", false), ("http://*.cdn.dev/", "https://a.cdn.dev/x", false),
-        ("http://*.cdn.dev/", "http://evil.example?.cdn.dev/", false),
-        ("http://*.cdn.dev/", "http://evil.example#.cdn.dev/", false),
-        ("http://*.cdn.dev/", "http://evil.example\\.cdn.dev/", false),
-        ("http://*.cdn.dev/", "http://evil.example:80.cdn.dev/", false),
-        ("http://*.cdn.dev/", "http://evil.example／.cdn.dev/", false),
-        ("http://*.cdn.dev/", "http://A.CDN.DEV/x", true),
-        ("http://*.cdn.dev/", "http://a.cdn.dev:8080/x", false), ("http://*.cdn.dev/", "http://a.cdn.dev:80/x", true),
-        ("http://*.cdn.dev:*/", "http://a.cdn.dev:8080/x", true), ("http://h:81/", "http://h:81/x", true),
-        ("http://h:81/", "http://h/x", false), ("http://good.example", "http://good.example.evil.example/x", false),
-        ("http://good.example", "http://good.example/x", true), ("http*://h/", "https://h/x", true),
-        ("http://good.example", "http://good.example@evil.example/", false),
-        ("http://h/public/", "http://h/public/../private/x", false),
-        ("http://h/public/", "http://h/public/%2e%2e/private/x", false),
-        ("http://h/public/", "http://h/public/x", true),
-        ("http://h/public/", "http://h/publicx", false), ("http://h/*/a/", "http://h/b/a/x", true),
-        ("http://h/*/a/", "http://h/b/c/a/x", false), ("local:///images/", "local:///images/x", true),
-        ("local:///images/", "local:///other/x", false), ("s3://photos-*/", "s3://photos-1/x", true),
-        ("s3://photos/", "s3://photos-1/x", false), ("http://[::1]:8080/", "http://[::1]:8080/x", true),
-        ("http://[::1]/", "http://[::1]/x", true),
-    ])
-    func `a pattern allows its sources and no others`(pattern: String, text: String, isAllowed: Bool) throws {
-        let patterns = try SourcePatterns([pattern])
-        let settings = openSettings { $0.allowedSources = patterns }
-        let error = try refusal("/_/\(self.encoded(text))", settings)
-        #expect((error == nil) == isAllowed && (error?.publicText ?? "Invalid source URL") == "Invalid source URL")
-        #expect(patterns.allows(text) == isAllowed)
-    }
-
-    @Test func `any pattern may allow a source, and none is no limit`() throws {
-        let patterns = try SourcePatterns(["http://a/", "http://b/"])
-        #expect(patterns.allows("http://b/x") && !patterns.allows("http://c/x"))
-        #expect(try !SourcePatterns([]).allows("http://c/x"))
-        #expect(throws: AddressSettingsError.self) { try SourcePatterns(["*.cdn.dev/"]) }
-    }
-
     // MARK: Wildcards
 
     @Test(arguments: [
@@ -179,10 +138,10 @@ import Testing
     }
 
     @Test func `many wildcards are no trap for time`() {
-        let pattern = WildcardPattern(String(repeating: "*a", count: 50).utf8)
+        let pattern = String(repeating: "*a", count: 50)
         let text = Array(String(repeating: "a", count: 2_000).utf8)
-        #expect(pattern.match(text)?.end == 2_000)
-        #expect(pattern.match(text + [UInt8(ascii: "b")], isWhole: true) == nil)
+        #expect(WildcardPattern(pattern.utf8).match(text)?.end == 2_000)
+        #expect(WildcardPattern("\(pattern)b".utf8).match(text) == nil)
     }
 
     @Test func `Base64 and its bytes are the same in both directions`() {

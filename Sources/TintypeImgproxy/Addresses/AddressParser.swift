@@ -167,9 +167,6 @@ package struct AddressParser: Sendable {
         guard self.settings.schemes.contains(url.scheme) else {
             throw .invalidSource("Sources of the scheme \(url.scheme.rawValue) are switched off on this server.")
         }
-        if let patterns = self.settings.allowedSources, !patterns.allows(url) {
-            throw .invalidSource("The source is not among those that this server allows.")
-        }
         var objectVersion: String?
         if let version {
             guard let text = String(validating: version, as: UTF8.self) else {

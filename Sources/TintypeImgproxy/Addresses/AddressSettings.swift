@@ -30,10 +30,6 @@ package struct AddressSettings: Sendable {
     package var allowedOptions: Set<String> = []
     /// Whether URLs may change the limits.
     package var allowsSecurityOptions = false
-    /// The sources that URLs may name.
-    ///
-    /// `nil` allows all.
-    package var allowedSources: SourcePatterns?
     /// The check of signatures.
     ///
     /// `nil` accepts any signature.

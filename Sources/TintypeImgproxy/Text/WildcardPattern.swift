@@ -19,12 +19,11 @@ struct WildcardPattern: Sendable, Hashable {
 
     /// Returns the match at the start of `text`, or `nil` if there is none.
     ///
-    /// The first wildcard takes as many characters as possible, then the second, and so on. With `isWhole`, the match
-    /// ends at the end of the text. The time is proportional to the product of the two lengths.
-    func match(_ text: [UInt8], isWhole: Bool = false) -> Match? {
+    /// The first wildcard takes as many characters as possible, then the second, and so on. The time is proportional to
+    /// the product of the two lengths.
+    func match(_ text: [UInt8]) -> Match? {
         guard self.parts.count > 1 else {
-            let matches = isWhole ? text == self.parts[0] : text.starts(with: self.parts[0])
-            return matches ? Match(end: self.parts[0].count, captures: []) : nil
+            return text.starts(with: self.parts[0]) ? Match(end: self.parts[0].count, captures: []) : nil
         }
         // For each part behind a wildcard and each position before the wildcard: the last start of the part from which
         // the rest matches.
@@ -37,7 +36,7 @@ struct WildcardPattern: Sendable, Hashable {
                 if position < text.count, text[position] == UInt8(ascii: "/") { last = nil }
                 if last == nil, text[position...].starts(with: part) {
                     let end = position + part.count
-                    let continues = next.map { $0[end] != nil } ?? (!isWhole || end == text.count)
+                    let continues = next.map { $0[end] != nil } ?? true
                     if continues { last = position }
                 }
                 row[position] = last

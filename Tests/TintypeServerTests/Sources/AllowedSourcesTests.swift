@@ -27,6 +27,7 @@ struct AllowedSourcesTests {
                 "https://a.cdn.dev/x", "s3://a.cdn.dev/x", "http://a.cdn.dev.evil/x", "http://evil/?.cdn.dev/",
                 "http://evil#.cdn.dev/", "http://evil\\.cdn.dev/", "http://a.cdn.dev:8080/x", "http://.cdn.dev/x",
                 "http://a.cdn.dev:80@evil/x", "http://evil%2F.cdn.dev/x", "http://user@a.cdn.dev/x",
+                "http://evil:80.cdn.dev/x",
             ]
         ),
         Case(
@@ -86,6 +87,11 @@ struct AllowedSourcesTests {
                 "s3://photos/2023/a.jpg", "s3://photos2/2024/a.jpg", "s3://Photos/2024/a.jpg",
                 "s3://photos/2024/../2023/a.jpg", "s3://photos/2024/%2e%2e/2023/a.jpg", "https://photos/2024/a.jpg",
             ]
+        ),
+        Case(
+            pattern: "s3://photos-*/",
+            allowed: ["s3://photos-1/a.jpg"],
+            refused: ["s3://photos/a.jpg", "s3://videos-1/a.jpg"]
         ),
         Case(pattern: "s3://", allowed: ["s3://any/key"], refused: ["local:///a", "s3://a@b/key", "s3://a/k#x"]),
         Case(
