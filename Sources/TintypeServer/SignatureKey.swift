@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeImgproxy
+
 /// A key and a salt that sign URLs.
 ///
 /// Descriptions show neither of them.
@@ -26,19 +28,9 @@ public struct SignatureKey: Sendable, Hashable, CustomStringConvertible, CustomD
     public var debugDescription: String { self.description }
 
     private static func bytes(_ text: String, name: String) throws(SettingError) -> [UInt8] {
-        let digits = text.utf8.compactMap { Self.value(of: $0) }
-        guard !digits.isEmpty, digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else {
+        guard let bytes = Hexadecimal.bytes(text.utf8), !bytes.isEmpty else {
             throw SettingError("The \(name) is not hexadecimal; write two of the digits 0-9 and a-f for each byte.")
         }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-    }
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        return bytes
     }
 }

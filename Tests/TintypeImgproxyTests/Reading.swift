@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Testing
+
 @testable import TintypeImgproxy
 
 /// A time on 1 January 2026, in seconds since 1970.
@@ -11,6 +13,16 @@ func openSettings(_ change: (inout AddressSettings) -> Void = { _ in }) -> Addre
     settings.schemes = Set(SourceScheme.allCases)
     change(&settings)
     return settings
+}
+
+/// Returns a key and its salt of hexadecimal digits.
+func signatureKeys(_ key: String, _ salt: String) throws -> [SignatureKeys] {
+    [
+        SignatureKeys(
+            key: try #require(Hexadecimal.bytes(key.utf8)),
+            salt: try #require(Hexadecimal.bytes(salt.utf8))
+        )
+    ]
 }
 
 /// Reads a URL with `settings`.

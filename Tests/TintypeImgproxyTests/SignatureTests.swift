@@ -24,7 +24,7 @@ import Testing
         var testDescription: String { "\(self.path) \(self.size)" }
 
         func settings() throws -> AddressSettings {
-            let keys = try SignatureKeys.pairs(keys: self.key, salts: self.salt)
+            let keys = try signatureKeys(self.key, self.salt)
             let signer = try URLSigner(keys: keys, size: self.size)
             return openSettings { $0.signer = signer }
         }
@@ -76,7 +76,7 @@ import Testing
 
     @Test(arguments: vectors)
     func `a signature is the one that other programs compute`(vector: Vector) throws {
-        let keys = try SignatureKeys.pairs(keys: vector.key, salts: vector.salt)
+        let keys = try signatureKeys(vector.key, vector.salt)
         let signed = try URLSigner(keys: keys, size: vector.size).sign(vector.path)
         #expect(signed == "/\(vector.signature)\(vector.path)")
     }
@@ -112,9 +112,9 @@ import Testing
     }
 
     @Test func `each key is good for signatures, and the first one makes them`() throws {
-        let all = try URLSigner(keys: SignatureKeys.pairs(keys: "aa,bb", salts: "01,02"))
-        let second = try URLSigner(keys: SignatureKeys.pairs(keys: "bb", salts: "02"))
-        let mixed = try URLSigner(keys: SignatureKeys.pairs(keys: "bb", salts: "01"))
+        let all = try URLSigner(keys: signatureKeys("aa", "01") + signatureKeys("bb", "02"))
+        let second = try URLSigner(keys: signatureKeys("bb", "02"))
+        let mixed = try URLSigner(keys: signatureKeys("bb", "01"))
         let settings = openSettings { $0.signer = all }
         let path = "/w:9/plain/local:///a.png"
         #expect(try refusal(all.sign(path), settings) == nil)
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `the signature of a path holds for its damaged form`() throws {
-        let signer = try URLSigner(keys: SignatureKeys.pairs(keys: Self.key, salts: Self.salt))
+        let signer = try URLSigner(keys: signatureKeys(Self.key, Self.salt))
         let settings = openSettings { $0.signer = signer }
         let good = signer.sign("/rs:fit:50:50/plain/http://e.example/a.png")
         let damaged = good.replacing("rs:fit:50:50", with: "rs%3Afit%3A50%3A50").replacing("http://", with: "http:/")
@@ -151,21 +151,13 @@ import Testing
         #expect(error.status == 403 && error.message.contains("/unsafe/"))
     }
 
-    @Test(arguments: [
-        ("aa", ""), ("", "bb"), ("aa,bb", "cc"), ("a", "bb"), ("xy", "bb"), ("aa,", "bb,cc"), ("aa", "b b"),
-    ])
-    func `lists that are no pairs are refused`(keys: String, salts: String) {
-        #expect(throws: AddressSettingsError.self) { try SignatureKeys.pairs(keys: keys, salts: salts) }
-    }
-
     @Test(arguments: [0, -1, 33])
     func `a size that no signature has is refused`(size: Int) {
         let keys = [SignatureKeys(key: [1], salt: [2])]
         #expect(throws: AddressSettingsError.self) { try URLSigner(keys: keys, size: size) }
     }
 
-    @Test func `a signer needs keys`() throws {
-        #expect(try SignatureKeys.pairs(keys: "", salts: "").isEmpty)
+    @Test func `a signer needs keys`() {
         #expect(throws: AddressSettingsError.self) { try URLSigner(keys: []) }
     }
 }

@@ -2,6 +2,17 @@
 
 import CTintypeCrypto
 
+/// A key and a salt that sign URLs.
+package struct SignatureKeys: Sendable, Hashable {
+    package let key: [UInt8]
+    package let salt: [UInt8]
+
+    package init(key: [UInt8], salt: [UInt8]) {
+        self.key = key
+        self.salt = salt
+    }
+}
+
 /// Signs URLs, and checks their signatures.
 package struct URLSigner: Sendable {
     private let keys: [SignatureKeys]
@@ -55,8 +66,9 @@ package struct URLSigner: Sendable {
 }
 
 /// Comparisons whose time depends only on the lengths.
-enum ConstantTime {
-    static func isEqual(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Bool {
+package enum ConstantTime {
+    /// Returns whether two texts are equal and not empty.
+    package static func isEqual(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Bool {
         guard first.count == second.count, !first.isEmpty else { return false }
         return zip(first, second).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Hexadecimal digits.
-enum Hexadecimal {
+package enum Hexadecimal {
     /// Returns the bytes that pairs of digits stand for, or `nil` if `text` has anything else.
-    static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
+    package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var high: UInt8?
         for digit in text {

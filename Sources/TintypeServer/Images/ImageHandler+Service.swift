@@ -53,12 +53,8 @@ extension ImageHandler {
         )
     }
 
-    /// Compares in a time that depends on the lengths alone.
     private static func bears(_ secret: String, _ head: RequestHead) -> Bool {
-        let given = Array((head.onlyValue(for: "Authorization") ?? "").utf8)
-        let expected = Array("Bearer \(secret)".utf8)
-        guard given.count == expected.count else { return false }
-        return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+        ConstantTime.isEqual((head.onlyValue(for: "Authorization") ?? "").utf8, "Bearer \(secret)".utf8)
     }
 
     /// Returns the answer to a browser that asks what it may do from another site.
