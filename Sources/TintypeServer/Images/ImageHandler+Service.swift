@@ -74,10 +74,13 @@ extension ImageHandler {
     /// Returns whether the process works: false if decode lanes have been stuck for a minute.
     func health() async -> ServerAnswer {
         let statistics = await self.loader.statistics()
-        let figures = self.admission.figures(at: .now)
-        let finished = statistics.encoded.finished.values.reduce(0, +) + statistics.encoded.failed.values.reduce(0, +)
-            + statistics.encoded.cancelled
-        let isAlive = self.liveness.isAlive(finished: finished, waiting: figures.count, at: .now)
+        let (encoded, bytes) = (statistics.encoded, statistics.bytes)
+        let isAlive = self.liveness.isAlive(
+            ended: encoded.finished.values.reduce(0, +) + encoded.failed.values.reduce(0, +) + encoded.refused,
+            fed: bytes.finished.values.reduce(0, +) + bytes.hits.values.reduce(0, +),
+            active: encoded.active,
+            at: .now
+        )
         return .text(
             isAlive ? 200 : 503,
             isAlive ? "tintype is running\n" : "No image was finished for a minute, although requests wait.\n",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Tintype
 import TintypeConcurrency
 
 /// Notices decode lanes that make no progress although there is work.
 final class Liveness: Sendable {
     private struct State {
-        var finished = -1
+        var ended = -1
+        var fed = 0
         var since: ContinuousClock.Instant?
     }
 
@@ -15,15 +15,22 @@ final class Liveness: Sendable {
 
     private let state = Locked(State())
 
-    /// Takes a look at the work; returns false if nothing has ended for too long although requests wait.
-    func isAlive(finished: Int, waiting: Int, at time: ContinuousClock.Instant) -> Bool {
+    /// Takes a look at the work; returns false if no image has been finished for too long although bytes have come.
+    ///
+    /// - Parameters:
+    ///   - ended: The images that were finished or that failed. Cancelled ones do not count, because clients of stuck
+    ///     lanes give up.
+    ///   - fed: The sources that were loaded. Without new ones, the images wait for their origins.
+    ///   - active: The images that are being made or wait.
+    ///   - time: The time of the look.
+    /// - Returns: Whether the lanes work.
+    func isAlive(ended: Int, fed: Int, active: Int, at time: ContinuousClock.Instant) -> Bool {
         self.state.withLock { state in
-            guard waiting > 0, state.finished == finished, let since = state.since else {
-                state.finished = finished
-                state.since = time
+            guard active > 0, state.ended == ended, let since = state.since else {
+                state = State(ended: ended, fed: fed, since: time)
                 return true
             }
-            return since.duration(to: time) < Self.patience
+            return state.fed == fed || since.duration(to: time) < Self.patience
         }
     }
 }
