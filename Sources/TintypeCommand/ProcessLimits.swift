@@ -38,6 +38,15 @@ enum ProcessLimits {
         try self.checkThreads(3 * coreCount + self.ownThreadCount)
     }
 
+    /// Lets the process open as many files as its hard limit permits: a server has one for each connection.
+    static func raiseDescriptorLimit() {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(resource, &limit)
+    }
+
     /// Starts so many threads at once, and ends them again.
     private static func checkThreads(_ count: Int) throws(Shortage) {
         let end = Monitor()

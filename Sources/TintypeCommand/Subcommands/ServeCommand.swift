@@ -75,6 +75,7 @@ struct ServeCommand: Subcommand {
 
     /// Answers requests until the task is cancelled.
     private func serve(_ configuration: ImageServer.Configuration) async throws {
+        ProcessLimits.raiseDescriptorLimit()
         let server = try await ImageServer.start(configuration)
         let (hangups, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         // Some seconds remain for the end of the caches.
