@@ -10,7 +10,10 @@ import TintypeImgproxy
 extension ImageHandler {
     /// Whether a target names no image, and its answer takes waiting.
     func needsWaiting(_ target: String) -> Bool {
-        Self.isInformation(target) || target.utf8.count < 64 && self.isAboutServer(Self.path(of: target))
+        // Longer paths are those of images, except for the one that the configuration names.
+        let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
+        return Self.isInformation(target)
+            || target.utf8.count <= longest && self.isAboutServer(Self.path(of: target))
     }
 
     private func isAboutServer(_ path: String) -> Bool {
@@ -191,7 +194,8 @@ extension ImageHandler {
         guard self.uploads != nil, self.isOwnHost(head) else {
             return .text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
         }
-        if head.target.contains("?"), let path = PageForm.path(of: head.target) {
+        // Another site must not have its URLs signed by a link or an image.
+        if head.target.contains("?"), self.isOwnPage(head), let path = PageForm.path(of: head.target) {
             var answer = AnswerHead(status: 303)
             answer.fields.append(self.signed(path), for: "Location")
             answer.fields.append(0, for: "Content-Length")
