@@ -24,6 +24,8 @@ actor ConnectionActor {
         var minimumByteCount = 10_240
         /// The most connections at once; more wait to be accepted.
         var connectionCount = 20_000
+        /// The most bytes of all bodies that are being received.
+        var bodyByteCount = 128 << 20
     }
 
     /// The numbers of connections and bytes.
@@ -58,6 +60,8 @@ actor ConnectionActor {
     private var connections: [Connection?] = []
     private(set) var counters = Counters()
     private var lastWaitNumber: UInt64 = 0
+    /// The lengths of the bodies that are being received.
+    private var bodyByteCount = 0
     /// The identifiers of requests continue from a random number, so that those of several processes differ.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
@@ -236,6 +240,7 @@ actor ConnectionActor {
         case .waiting(let task):
             self.counters.waitingRequests -= 1
             task.cancel()
+        case .receiving: self.bodyByteCount -= connection.exchange?.head?.contentLength ?? 0
         default: break
         }
         connection.phase = .closed
@@ -363,6 +368,10 @@ actor ConnectionActor {
             let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
             return self.send(self.handler.refusal(limit == 0 ? 400 : 413, reason), to: connection, closes: true)
         }
+        guard length <= self.limits.bodyByteCount - self.bodyByteCount else {
+            return self.send(self.handler.refusal(503, "The server receives too many bodies."), to: connection, closes: true)
+        }
+        self.bodyByteCount += length
         connection.phase = .receiving
         connection.progressByteCount = 0
         self.setDeadline(of: connection, self.limits.progressTime)
@@ -374,22 +383,18 @@ actor ConnectionActor {
 
     /// Reads the body of a request; returns false if the connection has to wait.
     private func readBody(of connection: Connection) -> Bool {
-        guard var exchange = connection.exchange, let length = exchange.head?.contentLength else { return false }
-        connection.exchange = nil
-        defer { if connection.exchange == nil { connection.exchange = exchange } }
-        if exchange.body.isEmpty { exchange.body.reserveCapacity(min(length, 1 << 20)) }
-        while exchange.body.count < length {
-            let missing = length - exchange.body.count
+        guard let length = connection.exchange?.head?.contentLength else { return false }
+        while let missing = connection.exchange.map({ length - $0.body.count }), missing > 0 {
             if !connection.input.isEmpty {
-                exchange.body.append(contentsOf: connection.input.prefix(missing))
+                connection.exchange?.body.append(contentsOf: connection.input.prefix(missing))
                 connection.input.removeFirst(min(missing, connection.input.count))
                 continue
             }
             guard connection.mayHaveInput, let count = self.receive(connection) else { return false }
-            exchange.body.append(contentsOf: self.buffer[..<min(missing, count)])
+            connection.exchange?.body.append(contentsOf: self.buffer[..<min(missing, count)])
             if count > missing { connection.input = Array(self.buffer[missing..<count]) }
         }
-        connection.exchange = exchange
+        self.bodyByteCount -= length
         self.dispatch(connection)
         return true
     }
