@@ -45,10 +45,10 @@ public final class ImageServer: Sendable {
     ///
     /// - Throws: ``SettingError`` if the configuration is invalid, ``ListenError`` if the server cannot listen.
     public static func start(_ configuration: Configuration) async throws -> ImageServer {
-        let isLocal = try ListeningSocket.isLoopback(configuration.listenAddress)
         var configuration = configuration
         // Behind a proxy on the same machine, the page would sign URLs for everyone.
-        configuration.showsPage = configuration.showsPage ?? (isLocal && configuration.addresses.keys.isEmpty)
+        configuration.showsPage =
+            configuration.showsPage ?? (configuration.listensOnLoopback && configuration.addresses.keys.isEmpty)
         let service = try await ImageService(configuration)
         var limits = ConnectionActor.Limits()
         limits.headTime = configuration.load.headTime

@@ -7,8 +7,6 @@ final class ListeningSocket {
     let descriptor: CInt
     /// The address with the actual port, such as `127.0.0.1:8080` or `[::1]:8080`.
     let address: String
-    /// Whether only programs on this machine reach it.
-    let isLoopback: Bool
 
     /// Binds to `address`, such as `127.0.0.1:8080`, `[::1]:0` or `:8080` for all addresses. Port 0 picks a free port.
     ///
@@ -34,7 +32,7 @@ final class ListeningSocket {
             throw ListenError("The server cannot listen on \(address): \(String(cString: strerror(errno))).")
         }
         self.descriptor = socket
-        (self.address, self.isLoopback) = Self.name(of: socket)
+        self.address = Self.name(of: socket)
     }
 
     deinit {
@@ -78,8 +76,8 @@ final class ListeningSocket {
         return socket
     }
 
-    /// Returns the bound address as text, and whether it is a loopback address.
-    private static func name(of socket: CInt) -> (String, Bool) {
+    /// Returns the bound address as text.
+    private static func name(of socket: CInt) -> String {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var host = [CChar](repeating: 0, count: 64)
@@ -94,9 +92,7 @@ final class ListeningSocket {
             String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
         let name = text(host)
-        return (
-            (name.contains(":") ? "[\(name)]" : name) + ":" + text(port), name.hasPrefix("127.") || name == "::1"
-        )
+        return (name.contains(":") ? "[\(name)]" : name) + ":" + text(port)
     }
 }
 

@@ -121,7 +121,7 @@ extension ImageHandler {
             fields.append(modified, for: "Last-Modified")
         }
         fields.append("bytes", for: "Accept-Ranges")
-        if let format = ImageFormat.writable.first(where: { $0.mediaType == response.mediaType }) {
+        if let format = WrittenFormats.all.first(where: { $0.mediaType == response.mediaType }) {
             fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         }
         let size = response.size
@@ -312,9 +312,4 @@ extension RequestHead {
     fileprivate var mayBeConditional: Bool {
         self["If-None-Match"] != nil || self["If-Modified-Since"] != nil || self["Range"] != nil
     }
-}
-
-extension ImageFormat {
-    /// The formats that the server writes.
-    static let writable: [ImageFormat] = [.jpeg, .png, .gif, .webp]
 }

@@ -11,8 +11,6 @@ import TintypeImgproxy
 final class ImageHandler: RequestHandling {
     let loader: LoaderActor
     let configuration: ImageServer.Configuration
-    /// Whether the server listens on a loopback address.
-    let isLocal: Bool
     let admission: Admission
     let metrics: ServerMetrics
     let purges: PurgeList
@@ -44,7 +42,6 @@ final class ImageHandler: RequestHandling {
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.configuration = configuration
-        self.isLocal = (try? ListeningSocket.isLoopback(configuration.listenAddress)) ?? false
         self.loader = loader
         self.rules = Locked(rules)
         self.purges = purges
