@@ -2,6 +2,8 @@
 
 import FoundationEssentials
 import Testing
+import Tintype
+import TintypeImgproxy
 import TintypeTestSupport
 
 @testable import TintypeServer
@@ -57,6 +59,50 @@ struct PurgeListTests {
         let file = folder.url(of: "purges")
         try Data("nonsense\n3 prefix https://a.example/\nx whole y\n2".utf8).write(to: file)
         #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b") == "3 https://a.example/b")
+        try Data("\(Int.max) prefix https://\n\(Int.max) prefix https://a\n-1 whole x".utf8).write(to: file)
+        #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b") == nil)
+    }
+
+    @Test
+    func `purges at the same time are all in the file`() async throws {
+        let folder = try TemporaryDirectory()
+        let purges = PurgeList(file: folder.url(of: "purges"))
+        let sources = (0..<100).map { "https://a.example/\($0)" }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for source in sources { group.addTask { try purges.purge(source: source) } }
+            try await group.waitForAll()
+        }
+        let later = PurgeList(file: folder.url(of: "purges"))
+        for source in sources { #expect(later.cacheKey(of: source) == "1 \(source)") }
+    }
+
+    @Test
+    func `the versions of a purged object have different keys`() throws {
+        var settings = AddressSettings()
+        settings.schemes = [.s3]
+        var sources = ImageServer.Configuration.Sources()
+        sources.s3 = ImageServer.Configuration.Sources.S3()
+        let planner = RoutePlanner(
+            parser: try AddressParser(settings),
+            sources: try SourceFetchers(sources, allowed: .all, uploads: nil, downloads: DownloadActor()),
+            images: ImageServer.Configuration.Images(),
+            limits: DecodingLimits(),
+            watermark: nil
+        )
+        let purges = PurgeList(file: nil)
+        func keys() throws -> [String] {
+            try ["", "%3Fv1", "%3Fv2"].compactMap { version in
+                let target = "/unsafe/plain/s3://bucket/a.png\(version)"
+                return try planner.route(for: target, acceptsWebP: false, now: 0, purges: purges).request.cacheKey
+            }
+        }
+        #expect(try keys().isEmpty)
+        try purges.purge(source: "s3://bucket/a.png")
+        let first = Set(try keys())
+        #expect(first.count == 3)
+        try purges.purge(prefix: "s3://bucket/")
+        let second = Set(try keys())
+        #expect(second.count == 3 && second.isDisjoint(with: first))
     }
 
     @Test
