@@ -28,7 +28,9 @@ package final class EpollSet {
             _ = write(self.descriptor, &one, 8)
         }
 
-        /// Waits for ``wake()`` alone. May return at once because of a call that has ended another wait.
+        /// Waits for ``wake()`` alone.
+        ///
+        /// May return at once because of a call that has ended another wait.
         package func wait() {
             var value: UInt64 = 0
             while read(self.descriptor, &value, 8) < 0, errno == EINTR {}
@@ -63,7 +65,9 @@ package final class EpollSet {
         cshims_epoll_add(self.epoll, descriptor, events) == 0
     }
 
-    /// Changes the events of a descriptor, or adds it; 0 removes it. Returns 0, or the reason why the system refuses it.
+    /// Changes the events of a descriptor, or adds it; 0 removes it.
+    ///
+    /// Returns 0, or the reason why the system refuses it.
     package func set(_ descriptor: CInt, events: CInt) -> CInt {
         cshims_epoll_set(self.epoll, descriptor, events) == 0 ? 0 : errno
     }

@@ -34,7 +34,9 @@ package struct ProcessorBudget: Sendable {
     /// The quota of a group in cores: the microseconds in each period, and the period.
     private func quota(of folder: String) -> Double? {
         let numbers = Self.text(of: folder + "/cpu.max").split { " \n".contains($0) }.map { Double($0) }
-        guard numbers.count == 2, let time = numbers[0], let period = numbers[1], time > 0, period > 0 else { return nil }
+        guard numbers.count == 2, let time = numbers[0], let period = numbers[1], time > 0, period > 0 else {
+            return nil
+        }
         return time / period
     }
 

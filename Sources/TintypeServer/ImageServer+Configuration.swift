@@ -292,8 +292,9 @@ extension ImageServer.Configuration {
         ///
         /// The server refuses requests at once that would wait for longer.
         public var queueTime: Duration = .seconds(3)
-        /// The images that may be made at once and wait; `nil`, the default, is 64 for each lane of
-        /// the loader. ``queueTime`` permits fewer if images take long.
+        /// The images that may be made at once and wait; `nil`, the default, is 64 for each lane of the loader.
+        ///
+        /// ``queueTime`` permits fewer if images take long.
         public var queueCount: Int?
         /// The most connections; default 20,000.
         public var connectionCount = 20_000

@@ -75,7 +75,9 @@ public final class ImageServer: Sendable {
         }
     }
 
-    /// Replaces the rules for URLs: keys, presets and the like. Requests under way keep the old ones.
+    /// Replaces the rules for URLs: keys, presets and the like.
+    ///
+    /// Requests under way keep the old ones.
     ///
     /// ```swift
     /// configuration.addresses.keys.append(newKey)

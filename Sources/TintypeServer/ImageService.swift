@@ -88,6 +88,7 @@ public final class ImageService: Sendable {
     ///   - method: The method; GET by default.
     ///   - headers: The header fields.
     ///   - body: The body, for the few requests that have one.
+    /// - Returns: The answer, which may be a refusal.
     public func response(
         to target: String,
         method: String = "GET",
@@ -96,7 +97,9 @@ public final class ImageService: Sendable {
     ) async -> Response {
         var text = "\(method) \(target) HTTP/1.1\r\n"
         if headers["Host"] == nil { text += "Host: localhost\r\n" }
-        for field in headers where !FieldText.isAboutConnection(field.name) { text += "\(field.name): \(field.value)\r\n" }
+        for field in headers where !FieldText.isAboutConnection(field.name) {
+            text += "\(field.name): \(field.value)\r\n"
+        }
         var parser = RequestHeadParser()
         let bytes = Array((text + "\r\n").utf8)
         switch bytes.withUnsafeBytes({ parser.parse($0) }) {
@@ -105,7 +108,10 @@ public final class ImageService: Sendable {
                 head: head,
                 body: body,
                 client: ClientAddress(bytes: []),
-                identifier: RequestIdentifier(given: head.onlyValue(for: "X-Request-ID"), number: .random(in: 0 ... .max))
+                identifier: RequestIdentifier(
+                    given: head.onlyValue(for: "X-Request-ID"),
+                    number: .random(in: 0 ... .max)
+                )
             )
             if let answer = self.handler.readyAnswer(to: request) { return Response(answer) }
             return Response(await self.handler.answer(to: request))
@@ -114,7 +120,9 @@ public final class ImageService: Sendable {
         }
     }
 
-    /// Replaces the rules for URLs: keys, presets and the like. Requests under way keep the old ones.
+    /// Replaces the rules for URLs: keys, presets and the like.
+    ///
+    /// Requests under way keep the old ones.
     ///
     /// ```swift
     /// try service.reload(configuration.addresses)
@@ -158,7 +166,9 @@ public final class ImageService: Sendable {
         return ImageHandler.Rules(planner: planner, signer: settings.signer)
     }
 
-    private static func allowedSources(_ configuration: ImageServer.Configuration) throws(SettingError) -> AllowedSources {
+    private static func allowedSources(
+        _ configuration: ImageServer.Configuration
+    ) throws(SettingError) -> AllowedSources {
         guard !configuration.sources.allowed.isEmpty else { return .all }
         do {
             return try AllowedSources(patterns: configuration.sources.allowed)
@@ -167,7 +177,10 @@ public final class ImageService: Sendable {
         }
     }
 
-    private static func watermark(of configuration: ImageServer.Configuration, _ loader: LoaderActor) async throws -> Image? {
+    private static func watermark(
+        of configuration: ImageServer.Configuration,
+        _ loader: LoaderActor
+    ) async throws -> Image? {
         guard let url = configuration.images.watermark else { return nil }
         do {
             var request = ImageRequest(url: url)

@@ -83,6 +83,7 @@ public struct OutputEncoding: Sendable, Hashable {
     ///   - encodings: The formats with their options, in order of preference. An empty list means PNG. Their own frame
     ///     limits do not count.
     ///   - frameLimit: The most frames of an animation that are encoded, at least 1; `nil` is no limit.
+    /// - Returns: The encoding.
     public static func automatic(among encodings: [OutputEncoding], frameLimit: Int? = nil) -> OutputEncoding {
         OutputEncoding(encodings.flatMap(\.choices), frameLimit: frameLimit)
     }

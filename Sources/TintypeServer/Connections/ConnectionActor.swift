@@ -110,7 +110,9 @@ actor ConnectionActor {
 
     // MARK: Shutdown
 
-    /// Accepts no more connections, and ends idle ones. The others end after their current answers.
+    /// Accepts no more connections, and ends idle ones.
+    ///
+    /// The others end after their current answers.
     ///
     /// - Parameter time: The longest time to wait for them.
     func shutdown(within time: Duration) async {
@@ -159,9 +161,8 @@ actor ConnectionActor {
             _ = self.accept()
             return
         }
-        guard self.connections.indices.contains(Int(descriptor)), let connection = self.connections[Int(descriptor)] else {
-            return
-        }
+        let index = Int(descriptor)
+        guard self.connections.indices.contains(index), let connection = self.connections[index] else { return }
         if events & CInt(CSHIMS_BROKEN) != 0 {
             // When both sides are done, the input before the end must still be read, or the kernel sends a reset.
             guard case .lingering = connection.phase else { return self.leave(connection) }
@@ -314,7 +315,9 @@ actor ConnectionActor {
             guard let count = self.receive(connection) else { return false }
             // The buffer is lent to the parser, which copies only a head.
             let buffer = self.buffer
-            let isHead = buffer.withUnsafeBytes { self.parse(UnsafeRawBufferPointer(rebasing: $0[..<count]), of: connection) }
+            let isHead = buffer.withUnsafeBytes {
+                self.parse(UnsafeRawBufferPointer(rebasing: $0[..<count]), of: connection)
+            }
             if isHead { return true }
         }
         return false
@@ -369,7 +372,8 @@ actor ConnectionActor {
             return self.send(self.handler.refusal(limit == 0 ? 400 : 413, reason), to: connection, closes: true)
         }
         guard length <= self.limits.bodyByteCount - self.bodyByteCount else {
-            return self.send(self.handler.refusal(503, "The server receives too many bodies."), to: connection, closes: true)
+            let refusal = self.handler.refusal(503, "The server receives too many bodies.")
+            return self.send(refusal, to: connection, closes: true)
         }
         self.bodyByteCount += length
         connection.phase = .receiving
@@ -469,7 +473,9 @@ actor ConnectionActor {
         bytes.removeLast(2)
         if let start = exchange.waitStart {
             let microseconds = (Self.nanoseconds - start) / 1_000
-            bytes.append(contentsOf: "Server-Timing: total;dur=\(microseconds / 1_000).\(microseconds / 100 % 10)\r\n".utf8)
+            bytes.append(
+                contentsOf: "Server-Timing: total;dur=\(microseconds / 1_000).\(microseconds / 100 % 10)\r\n".utf8
+            )
         }
         bytes.append(contentsOf: self.serverField)
         exchange.identifier.append(to: &bytes)

@@ -8,7 +8,9 @@ final class ListeningSocket {
     /// The address with the actual port, such as `127.0.0.1:8080` or `[::1]:8080`.
     let address: String
 
-    /// Binds to `address`, such as `127.0.0.1:8080`, `[::1]:0` or `:8080` for all addresses. Port 0 picks a free port.
+    /// Binds to `address`, such as `127.0.0.1:8080`, `[::1]:0` or `:8080` for all addresses.
+    ///
+    /// Port 0 picks a free port.
     ///
     /// - Throws: ``ListenError``.
     init(_ address: String) throws(ListenError) {
@@ -19,14 +21,18 @@ final class ListeningSocket {
         var list: UnsafeMutablePointer<addrinfo>?
         // An empty host means all addresses, over IPv4 and IPv6.
         guard getaddrinfo(host.isEmpty ? "::" : host, "\(port)", &hints, &list) == 0, let first = list else {
-            throw ListenError("\(address) is not an address to listen on; write one such as 127.0.0.1:8080 or [::1]:8080.")
+            throw ListenError(
+                "\(address) is not an address to listen on; write one such as 127.0.0.1:8080 or [::1]:8080."
+            )
         }
         defer { freeaddrinfo(list) }
         var socket = Self.open(first.pointee)
         if socket < 0, host.isEmpty, errno == EAFNOSUPPORT {
             freeaddrinfo(list)
             list = nil
-            if getaddrinfo("0.0.0.0", "\(port)", &hints, &list) == 0, let first = list { socket = Self.open(first.pointee) }
+            if getaddrinfo("0.0.0.0", "\(port)", &hints, &list) == 0, let first = list {
+                socket = Self.open(first.pointee)
+            }
         }
         guard socket >= 0 else {
             throw ListenError("The server cannot listen on \(address): \(String(cString: strerror(errno))).")

@@ -5,7 +5,9 @@ import Glibc
 package import TintypeCaching
 package import TintypeHTTP
 
-/// The status line and the fields of an answer. The downloader has a type called `ResponseHead` as well.
+/// The status line and the fields of an answer.
+///
+/// The downloader has a type called `ResponseHead` as well.
 package typealias AnswerHead = ResponseHead
 
 /// The answer to a request.

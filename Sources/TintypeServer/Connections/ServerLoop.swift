@@ -38,9 +38,9 @@ final class ServerLoop: SerialExecutor {
         }
     }
 
-    /// Runs the queued jobs, then ends the thread and waits for its end. Later jobs run on the cooperative pool.
+    /// Runs the queued jobs, then ends the thread and waits for its end.
     ///
-    /// Must not be called on the thread of the loop.
+    /// Later jobs run on the cooperative pool. Must not be called on the thread of the loop.
     func stop() {
         guard self.queue.retire(self) else { return }
         self.thread.withLock { $0.take() }?.join()
@@ -76,13 +76,17 @@ final class ServerLoop: SerialExecutor {
 
     // MARK: Sockets, on the thread of the loop
 
-    /// Reports each change of a connection once. Returns false if the system refuses.
+    /// Reports each change of a connection once.
+    ///
+    /// Returns false if the system refuses.
     func add(connection descriptor: CInt) -> Bool {
         let events = CSHIMS_READABLE | CSHIMS_WRITABLE | CSHIMS_PEER_DONE | CSHIMS_ONCE_EACH
         return self.sockets.add(descriptor, events: CInt(events))
     }
 
-    /// Reports waiting connections until they are accepted. Returns false if the system refuses.
+    /// Reports waiting connections until they are accepted.
+    ///
+    /// Returns false if the system refuses.
     func add(listener descriptor: CInt) -> Bool {
         self.sockets.set(descriptor, events: CInt(CSHIMS_READABLE)) == 0
     }

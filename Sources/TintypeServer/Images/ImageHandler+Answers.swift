@@ -24,7 +24,11 @@ extension ImageHandler {
             var fields = self.fields(response, etag, of: route, fallbackStatus)
             fields.append("1", for: "X-Image-Fallback")
             fields.append(response.body.count, for: "Content-Length")
-            return ServerAnswer(AnswerHead(status: fallbackStatus ?? 200, fields: fields), body: response.body, note: note)
+            return ServerAnswer(
+                AnswerHead(status: fallbackStatus ?? 200, fields: fields),
+                body: response.body,
+                note: note
+            )
         }
         let prepared: ImageRoute.Prepared
         if response.source == .memory, let known = route.prepared(etag: etag) {
@@ -69,7 +73,11 @@ extension ImageHandler {
             return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
         }
         let selection = RangeSelection(
-            head, length: response.data.count, entityTag: etag, lastModified: nil, now: Date()
+            head,
+            length: response.data.count,
+            entityTag: etag,
+            lastModified: nil,
+            now: Date()
         )
         return self.answer(selection, .data(response.data), fields, note)
     }
@@ -103,7 +111,9 @@ extension ImageHandler {
         let notModified = AnswerHead(status: 304, fields: fields)
         fields.append(response.body.count, for: "Content-Length")
         return ImageRoute.Prepared(
-            etag: etag, head: AnswerHead(status: 200, fields: fields), notModified: notModified
+            etag: etag,
+            head: AnswerHead(status: 200, fields: fields),
+            notModified: notModified
         )
     }
 

@@ -30,8 +30,10 @@ extension ImageHandler {
     func ownAnswer(to head: RequestHead) -> ServerAnswer? {
         let target = head.target
         // Images have at least two parts.
-        guard target.utf8.count < 2 || !target.utf8.dropFirst().prefix(64).contains(UInt8(ascii: "/")) || target.hasPrefix("/.")
-            || target.utf8.dropFirst().first == UInt8(ascii: "?")
+        guard
+            target.utf8.count < 2 || !target.utf8.dropFirst().prefix(64).contains(UInt8(ascii: "/"))
+                || target.hasPrefix("/.")
+                || target.utf8.dropFirst().first == UInt8(ascii: "?")
         else { return nil }
         let path = Self.path(of: target)
         switch path {
@@ -179,7 +181,8 @@ extension ImageHandler {
         guard self.configuration.listensOnLoopback else { return true }
         let host = head.host ?? ""
         let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
-        return name == "localhost" || name == "::1" || name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
+        return name == "localhost" || name == "::1"
+            || name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
     }
 
     /// Whether a request comes from the server's own page, or from no page.
@@ -258,7 +261,9 @@ extension ImageHandler {
         let text = String(decoding: request.body, as: UTF8.self)
         let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
         guard !lines.isEmpty,
-            lines.allSatisfy({ $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && FieldText.isPlain(String($0[1])) })
+            lines.allSatisfy({
+                $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && FieldText.isPlain(String($0[1]))
+            })
         else {
             return self.refusal(400, "Each line of the body must be `source URL` or `prefix URL`.")
         }

@@ -110,7 +110,9 @@ final class ImageHandler: RequestHandling {
         let path = Self.path(of: head.target)
         if head.method == .post { return await self.postAnswer(to: request, path) }
         if path == "/metrics" {
-            guard self.configuration.metricsAddress == nil else { return self.refusal(404, "There are no metrics here.") }
+            guard self.configuration.metricsAddress == nil else {
+                return self.refusal(404, "There are no metrics here.")
+            }
             return await self.metricsAnswer()
         }
         if path == "/ready" { return await self.readiness() }

@@ -43,7 +43,13 @@ struct ImgproxyRendering: SizedTransformer {
         if geometry.crop.size != geometry.source { steps.append(.crop(Crop(geometry.crop))) }
         let scaled = geometry.scaled
         if scaled != geometry.crop.size {
-            let resize = Resize(width: scaled.width, height: scaled.height, mode: .stretch, upscales: true, light: self.light)
+            let resize = Resize(
+                width: scaled.width,
+                height: scaled.height,
+                mode: .stretch,
+                upscales: true,
+                light: self.light
+            )
             steps.append(.resize(resize))
         }
         if geometry.resultCrop.size != scaled { steps.append(.crop(Crop(geometry.resultCrop))) }

@@ -63,6 +63,8 @@ final class RoutePlanner: Sendable {
     ///   - acceptsWebP: Whether the client names WebP as acceptable.
     ///   - now: The seconds since 1970.
     ///   - purges: The purges so far, which give purged sources new cache keys.
+    /// - Returns: The route.
+    /// - Throws: ``Refusal``.
     func route(
         for target: String,
         acceptsWebP: Bool,
