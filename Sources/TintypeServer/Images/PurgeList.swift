@@ -32,7 +32,8 @@ final class PurgeList: Sendable {
         let text = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) } ?? ""
         for line in text.split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-            guard parts.count == 3, let count = Int(parts[0]) else { continue }
+            // Sums of larger counts would overflow.
+            guard parts.count == 3, let count = Int(parts[0]), 1...1_000_000_000_000 ~= count else { continue }
             let name = String(parts[2]) + (parts[1] == "whole" ? "\n" : "")
             state.counts[name] = count
             state.lengths.insert(name.utf8.count)
@@ -72,6 +73,7 @@ final class PurgeList: Sendable {
             state.counts[name, default: 0] += 1
             state.lengths.insert(name.utf8.count)
             state.changeCount += 1
+            guard self.file != nil else { return ("", state.changeCount) }
             let lines = state.counts.map { name, count in
                 name.hasSuffix("\n") ? "\(count) whole \(name.dropLast())" : "\(count) prefix \(name)"
             }
