@@ -28,7 +28,8 @@ struct PurgeListTests {
     }
 
     @Test(arguments: [
-        ("https://a.example/", "https://a.example/b.jpg", true), ("https://a.example/b", "https://a.example/b.jpg", true),
+        ("https://a.example/", "https://a.example/b.jpg", true),
+        ("https://a.example/b", "https://a.example/b.jpg", true),
         ("https://a.example/c", "https://a.example/b.jpg", false), ("", "local:///x", true),
         ("https://a.example/b.jpg", "https://a.example/b.jpg", true),
         ("https://a.example/b.jpg?x", "https://a.example/b.jpg", false),
