@@ -45,6 +45,7 @@ package struct ResponseHead: Sendable, Equatable {
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 408: "Request Timeout"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
         case 416: "Range Not Satisfiable"

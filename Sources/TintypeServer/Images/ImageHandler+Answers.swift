@@ -42,8 +42,10 @@ extension ImageHandler {
             let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
                 .flatMap { HTTPDate.parse($0, now: Date()) }
             let now = Date()
-            if Preconditions.evaluate(head, entityTag: etag, lastModified: modified, now: now) == .notModified {
-                return ServerAnswer(prepared.notModified, note: note)
+            switch Preconditions.evaluate(head, entityTag: etag, lastModified: modified, now: now) {
+            case .notModified: return ServerAnswer(prepared.notModified, note: note)
+            case .failed: return self.refusal(412, "The image is not the one that the request wants.")
+            case .proceed: break
             }
             let count = response.body.count
             let selection = RangeSelection(head, length: count, entityTag: etag, lastModified: modified, now: now)
@@ -69,8 +71,10 @@ extension ImageHandler {
         fields.append("bytes", for: "Accept-Ranges")
         fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         fields.append(response.source.rawValue, for: "X-Cache")
-        if Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) == .notModified {
-            return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
+        switch Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) {
+        case .notModified: return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
+        case .failed: return self.refusal(412, "The file is not the one that the request wants.")
+        case .proceed: break
         }
         let selection = RangeSelection(
             head,
@@ -321,5 +325,6 @@ extension RequestHead {
     /// Whether the request has a condition or selects a part.
     fileprivate var mayBeConditional: Bool {
         self["If-None-Match"] != nil || self["If-Modified-Since"] != nil || self["Range"] != nil
+            || self["If-Match"] != nil || self["If-Unmodified-Since"] != nil
     }
 }

@@ -11,15 +11,23 @@ import Testing
     private static let modified = Date(timeIntervalSince1970: 784_111_777.9)
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
+    private func result(
+        _ lines: [String],
+        method: String = "GET",
+        entityTag: String? = "\"a\"",
+        lastModified: Date? = Self.modified
+    ) throws -> Preconditions.Result {
+        let head = try #require(RequestHead.with(lines, method: method))
+        return Preconditions.evaluate(head, entityTag: entityTag, lastModified: lastModified, now: Self.now)
+    }
+
     private func isNotModified(
         _ lines: [String],
         method: String = "GET",
         entityTag: String? = "\"a\"",
         lastModified: Date? = Self.modified
     ) throws -> Bool {
-        let head = try #require(RequestHead.with(lines, method: method))
-        let result = Preconditions.evaluate(head, entityTag: entityTag, lastModified: lastModified, now: Self.now)
-        return result == .notModified
+        try self.result(lines, method: method, entityTag: entityTag, lastModified: lastModified) == .notModified
     }
 
     @Test(arguments: [
@@ -67,6 +75,29 @@ import Testing
     @Test(arguments: [("\"b\"", false), ("malformed", false), ("", false), ("\"a\"", true)])
     func `a date does not count beside a list of tags`(list: String, matches: Bool) throws {
         #expect(try self.isNotModified(["If-Modified-Since: \(Self.date)", "If-None-Match: \(list)"]) == matches)
+    }
+
+    @Test(arguments: [
+        ("\"a\"", true), ("*", true), ("\"b\", \"a\"", true), ("W/\"a\", \"a\"", true),
+        ("W/\"a\"", false), ("\"b\"", false), ("", false), ("a", false),
+    ])
+    func `a list of wanted tags matches strongly`(list: String, matches: Bool) throws {
+        let line = "If-Match: \(list)"
+        #expect(try self.result([line]) == (matches ? .proceed : .failed))
+        #expect(try self.result([line, "If-None-Match: \"a\""]) == (matches ? .notModified : .failed))
+        // The date does not count beside the list.
+        let early = "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT"
+        #expect(try self.result([line, early]) == (matches ? .proceed : .failed))
+        #expect(try self.result([line], entityTag: "W/\"a\"") == (list == "*" ? .proceed : .failed))
+        #expect(try self.result([line], method: "POST") == .proceed)
+    }
+
+    @Test(arguments: [
+        (Self.date, Preconditions.Result.proceed), ("Sun, 06 Nov 1994 08:49:36 GMT", .failed), ("now", .proceed),
+    ])
+    func `a response that was modified since is not wanted`(date: String, expected: Preconditions.Result) throws {
+        #expect(try self.result(["If-Unmodified-Since: \(date)"]) == expected)
+        #expect(try self.result(["If-Unmodified-Since: \(date)"], lastModified: nil) == .proceed)
     }
 
     @Test func `a request without conditions proceeds`() throws {
