@@ -208,8 +208,8 @@ extension ImageServer.Configuration {
         ///
         /// With `nil` it has the status of the error.
         public var fallbackStatus: Int? = 200
-        /// The lifetime of the fallback image in clients; `nil` for that of other images.
-        public var fallbackLifetime: Duration?
+        /// The lifetime of the fallback image in clients, default 60 seconds; `nil` for that of other images.
+        public var fallbackLifetime: Duration? = .seconds(60)
 
         /// Creates the settings with their defaults.
         ///

@@ -89,6 +89,15 @@ public final class ImageServer: Sendable {
         try self.service.reload(addresses)
     }
 
+    /// Writes a line about an event of the program to the server's log, if it has one.
+    ///
+    /// ```swift
+    /// server.log(.info, "The keys were read again.")
+    /// ```
+    public func log(_ level: LogLevel, _ message: String) {
+        self.service.log(level, message)
+    }
+
     /// Ends the server: accepts no more connections, lets the requests that have begun end, and closes the caches.
     ///
     /// ```swift

@@ -28,7 +28,7 @@ public final class ImageService: Sendable {
     /// The loader of the images.
     public let loader: LoaderActor
     let handler: ImageHandler
-    private let log: AccessLog?
+    private let accessLog: AccessLog?
     private let watermark: Image?
     private let sources: SourceFetchers
 
@@ -42,6 +42,7 @@ public final class ImageService: Sendable {
     public init(_ configuration: ImageServer.Configuration) async throws {
         try configuration.check()
         var loading = configuration.loader
+        try Self.checkFolder(of: loading.disk)
         let uploads = configuration.showsPage == true ? UploadStore() : nil
         let allowed = try Self.allowedSources(configuration)
         loading.downloadHooks.checkRedirect = { try allowed.check($0) }
@@ -53,7 +54,9 @@ public final class ImageService: Sendable {
             return request
         }
         let loader = LoaderActor(configuration: loading)
-        let watermark = try await Self.watermark(of: configuration, loader)
+        let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)
+        // It is loaded now, so that a mistake shows at the start.
+        _ = try await Self.image(configuration.images.fallback, "fallback image", loader)
         let sources = try SourceFetchers(
             configuration.sources,
             allowed: allowed,
@@ -63,7 +66,7 @@ public final class ImageService: Sendable {
         let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
         self.configuration = configuration
         self.loader = loader
-        self.log = log
+        self.accessLog = log
         self.watermark = watermark
         self.sources = sources
         self.handler = ImageHandler(
@@ -75,6 +78,32 @@ public final class ImageService: Sendable {
             metrics: ServerMetrics(version: ImageServer.version),
             log: log
         )
+    }
+
+    /// Checks a configuration as a service would, with all that it names: presets, folders, the watermark and the fallback
+    /// image. It opens no cache.
+    ///
+    /// ```swift
+    /// try await ImageService.check(configuration)
+    /// ```
+    ///
+    /// - Throws: ``SettingError`` for the first mistake.
+    public static func check(_ configuration: ImageServer.Configuration) async throws {
+        var configuration = configuration
+        configuration.loader.disk = nil
+        configuration.logFormat = nil
+        try await ImageService(configuration).shutdown()
+    }
+
+    /// Writes a line about an event of the program to the log of the service, if it has one.
+    ///
+    /// ```swift
+    /// service.log(.info, "The keys were read again.")
+    /// ```
+    public func log(_ level: ImageServer.LogLevel, _ message: String) {
+        guard let log = self.accessLog, level.isLogged(at: self.configuration.logLevel) else { return }
+        log.log(level, message)
+        log.flush()
     }
 
     /// Returns the answer to a request.
@@ -140,7 +169,7 @@ public final class ImageService: Sendable {
     /// ```
     public func shutdown() async {
         await self.loader.shutdown()
-        await self.log?.finish(within: .seconds(1))
+        await self.accessLog?.finish(within: .seconds(1))
     }
 
     private static func rules(
@@ -177,17 +206,33 @@ public final class ImageService: Sendable {
         }
     }
 
-    private static func watermark(
-        of configuration: ImageServer.Configuration,
-        _ loader: LoaderActor
-    ) async throws -> Image? {
-        guard let url = configuration.images.watermark else { return nil }
+    /// Creates the folder of the disk cache. Without it the server would work, and make everything anew at each start.
+    private static func checkFolder(of disk: DiskCache.Configuration?) throws(SettingError) {
+        guard let path = disk?.directory.path(percentEncoded: false) else { return }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw SettingError("The cache folder \(path) cannot be made. Name another one with cache-dir.")
+        }
+        guard access(path, W_OK | X_OK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            throw SettingError("The cache folder \(path) cannot be written: \(reason). Name another one with cache-dir.")
+        }
+    }
+
+    /// Loads an image of the configuration, which may be a file or in an inner network.
+    private static func image(_ url: URL?, _ name: String, _ loader: LoaderActor) async throws -> Image? {
+        guard let url else { return nil }
         do {
             var request = ImageRequest(url: url)
             request.transport.networkPolicy = .unrestricted
             return try await loader.image(for: request)
         } catch {
-            throw SettingError("The watermark \(url.absoluteString) cannot be loaded: \(error)")
+            throw SettingError("The \(name) \(url.absoluteString) cannot be loaded: \(error)")
         }
     }
 }

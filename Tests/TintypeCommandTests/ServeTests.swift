@@ -105,8 +105,8 @@ import TintypeTestTraits
         try folder.write("key = 00\nsalt = 00\n".utf8, to: "serve.conf")
         let process = try await self.start("--config", "serve.conf")
         for (content, words) in [
-            ("key = 01\nsalt = 01\n", "read again"), ("key = 0\nsalt = 01\n", "the old settings stay: Key 1"),
-            ("", "the old settings stay: there are no keys"), ("key = 02\nsalt = 02\n", "read again"),
+            ("key = 01\nsalt = 01\n", "read again"), ("key = 0\nsalt = 01\n", "The old settings stay: Key 1"),
+            ("", "The old settings stay: there are no keys"), ("key = 02\nsalt = 02\n", "read again"),
         ] {
             try folder.write(content.utf8, to: "serve.conf")
             let before = self.text(of: "errors").count

@@ -29,26 +29,28 @@ import TintypeTestTraits
 
         func body(as format: ImageFormat) throws -> [UInt8] {
             guard self != .animated else { return try AnimatedResponseTests.animation(as: format) }
-            let pixels = try PixelBuffer.make(self == .opaque ? .rgb8 : .rgba8, width: 20, height: 10) { _, _, channel in
-                channel == 3 ? (self == .transparent ? 100 : 255) : 50
-            }
+            let (pixelFormat, alpha): (PixelFormat, UInt8) =
+                (self == .opaque ? .rgb8 : .rgba8, self == .transparent ? 100 : 255)
+            let pixels = try PixelBuffer.make(pixelFormat, width: 20, height: 10) { $2 == 3 ? alpha : 50 }
             let coder = try CoderRegistry().coder(encoding: format)
             return Array(try coder.encode(Image(pixels: pixels), as: format, options: EncodeOptions()))
         }
     }
 
-    @Test(arguments: [
-        // The format of the source, if the list has it.
-        (.png, .opaque, [.jpeg(), .png, .gif], .png), (.jpeg, .opaque, [.png, .jpeg()], .jpeg),
-        (.gif, .animated, [.jpeg(), .webp(), .gif], .gif), (.png, .animated, [.webp(), .png], .png),
-        // Otherwise the first one that holds the image.
-        (.webp, .opaque, [.jpeg(), .png, .gif], .jpeg), (.webp, .transparent, [.jpeg(), .png, .gif], .png),
-        (.webp, .transparent, [.jpeg(), .gif, .png], .gif), (.png, .opaqueWithAlpha, [.jpeg(), .webp()], .jpeg),
-        (.webp, .animated, [.jpeg(), .png, .gif], .gif), (.webp, .animated, [.jpeg(), .png], .png),
-        (.gif, .animated, [.jpeg(), .webp()], .webp), (.png, .transparent, [.webp(), .gif], .webp),
-        // Otherwise the first one.
-        (.gif, .animated, [.jpeg()], .jpeg), (.png, .transparent, [.jpeg()], .jpeg), (.jpeg, .opaque, [], .png),
-    ] as [(ImageFormat, Sample, [OutputEncoding], ImageFormat)])
+    @Test(
+        arguments: [
+            // The format of the source, if the list has it.
+            (.png, .opaque, [.jpeg(), .png, .gif], .png), (.jpeg, .opaque, [.png, .jpeg()], .jpeg),
+            (.gif, .animated, [.jpeg(), .webp(), .gif], .gif), (.png, .animated, [.webp(), .png], .png),
+            // Otherwise the first one that holds the image.
+            (.webp, .opaque, [.jpeg(), .png, .gif], .jpeg), (.webp, .transparent, [.jpeg(), .png, .gif], .png),
+            (.webp, .transparent, [.jpeg(), .gif, .png], .gif), (.png, .opaqueWithAlpha, [.jpeg(), .webp()], .jpeg),
+            (.webp, .animated, [.jpeg(), .png, .gif], .gif), (.webp, .animated, [.jpeg(), .png], .png),
+            (.gif, .animated, [.jpeg(), .webp()], .webp), (.png, .transparent, [.webp(), .gif], .webp),
+            // Otherwise the first one.
+            (.gif, .animated, [.jpeg()], .jpeg), (.png, .transparent, [.jpeg()], .jpeg), (.jpeg, .opaque, [], .png),
+        ] as [(ImageFormat, Sample, [OutputEncoding], ImageFormat)]
+    )
     func `the image chooses its format`(
         source: ImageFormat,
         sample: Sample,
@@ -110,7 +112,8 @@ import TintypeTestTraits
         #expect(Set(encodings).count == encodings.count)
         // A list of one encoding is that encoding, and lists in lists are one list.
         #expect(OutputEncoding.automatic(among: [.png]) == .png)
-        #expect(OutputEncoding.automatic(among: [.automatic(among: [.jpeg(), .png]), .gif]) == .automatic(among: [.jpeg(), .png, .gif]))
+        let nested = OutputEncoding.automatic(among: [.automatic(among: [.jpeg(), .png]), .gif])
+        #expect(nested == .automatic(among: [.jpeg(), .png, .gif]))
         #expect(OutputEncoding.automatic(among: []) == .png)
         #expect(OutputEncoding(.png, frameLimit: 0) == OutputEncoding(.png, frameLimit: 1))
         for encoding in encodings {

@@ -66,6 +66,7 @@ struct ServeCommand: Subcommand {
         let settings = try self.settings()
         Self.tell(settings.warnings)
         if self.onlyChecks {
+            try await Self.explaining { try await ImageService.check(settings.configuration) }
             try Output.standard.line("the settings are valid")
             return true
         }
@@ -73,10 +74,19 @@ struct ServeCommand: Subcommand {
         return true
     }
 
+    /// Makes a mistake in the settings one of the command's usage.
+    private static func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as SettingError {
+            throw UsageError(error.message)
+        }
+    }
+
     /// Answers requests until the task is cancelled.
     private func serve(_ configuration: ImageServer.Configuration) async throws {
         ProcessLimits.raiseDescriptorLimit()
-        let server = try await ImageServer.start(configuration)
+        let server = try await Self.explaining { try await ImageServer.start(configuration) }
         let (hangups, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         // Some seconds remain for the end of the caches.
         let patience = Int(clamping: configuration.load.drainTime.components.seconds) + 6
@@ -84,7 +94,7 @@ struct ServeCommand: Subcommand {
         do {
             try Output.standard.line("listening on http://\(server.address)")
             if let address = server.metricsAddress {
-                Output.error.tell("tintype: the metrics are at http://\(address)/metrics")
+                server.log(.info, "The metrics are at http://\(address)/metrics.")
             }
             // Cancellation ends the stream.
             for await _ in hangups { self.reload(server, isSigned: !configuration.addresses.keys.isEmpty) }
@@ -110,10 +120,10 @@ struct ServeCommand: Subcommand {
             } catch {
                 throw UsageError(error.message)
             }
-            Output.error.tell("tintype: the keys and presets were read again")
+            server.log(.info, "The keys and presets were read again. Other settings need a restart.")
         } catch {
             guard !Task.isCancelled else { return }
-            Output.error.tell("tintype: the old settings stay: \(ErrorText(error).line)")
+            server.log(.error, "The old settings stay: \(ErrorText(error).line)")
         }
     }
 

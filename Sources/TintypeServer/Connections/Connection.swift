@@ -80,6 +80,8 @@ final class Connection {
     /// Tells the request that waits apart from all others: the answer to an earlier one may come late.
     var waitNumber: UInt64 = 0
     var output: Output?
+    /// The bytes of the output that count as unsent.
+    var unsentByteCount = 0
     /// Whether the connection ends after the output that is being sent.
     var isLast = false
 

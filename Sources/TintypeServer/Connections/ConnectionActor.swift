@@ -26,6 +26,10 @@ actor ConnectionActor {
         var connectionCount = 20_000
         /// The most bytes of all bodies that are being received.
         var bodyByteCount = 128 << 20
+        /// The most bytes in memory of answers that their clients take slowly; with more, the server begins no new work.
+        var unsentByteCount = 256 << 20
+        /// The most periods of ``progressTime`` that a client may take for one answer.
+        var periodCount = 6
     }
 
     /// The numbers of connections and bytes.
@@ -62,6 +66,8 @@ actor ConnectionActor {
     private var lastWaitNumber: UInt64 = 0
     /// The lengths of the bodies that are being received.
     private var bodyByteCount = 0
+    /// The bytes in memory of the answers that are being sent.
+    private var unsentByteCount = 0
     /// The identifiers of requests continue from a random number, so that those of several processes differ.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
@@ -245,9 +251,7 @@ actor ConnectionActor {
         default: break
         }
         connection.phase = .closed
-        if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
-        connection.output = nil
-        connection.exchange = nil
+        self.endOutput(of: connection)
         self.connections[Int(connection.descriptor)] = nil
         self.counters.openConnections -= 1
         // The kernel takes it out of the epoll set.
@@ -366,6 +370,7 @@ actor ConnectionActor {
             start: Self.nanoseconds
         )
         guard let length = head.contentLength, length > 0 else { return self.dispatch(connection) }
+        if let refusal = self.handler.refusal(ofBodyOf: head) { return self.send(refusal, to: connection, closes: true) }
         let limit = self.handler.bodyLimit(of: head)
         guard length <= limit else {
             let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
@@ -413,6 +418,9 @@ actor ConnectionActor {
             identifier: exchange.identifier
         )
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
+        guard self.unsentByteCount < self.limits.unsentByteCount else {
+            return self.send(self.handler.refusal(503, "Too many answers wait for their clients."), to: connection)
+        }
         self.counters.waitingRequests += 1
         connection.exchange?.waitStart = exchange.start
         self.setDeadline(of: connection, self.limits.answerTime)
@@ -497,11 +505,9 @@ actor ConnectionActor {
     private func flush(_ connection: Connection) {
         switch connection.send() {
         case .broken: self.close(connection)
-        case .blocked: break
+        case .blocked: self.countUnsent(of: connection)
         case .done:
-            if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
-            connection.output = nil
-            connection.exchange = nil
+            self.endOutput(of: connection)
             if connection.isLast {
                 connection.phase = .lingering
                 connection.input = []
@@ -513,6 +519,29 @@ actor ConnectionActor {
                 self.setDeadline(of: connection, self.limits.idleTime)
             }
         }
+    }
+
+    /// Counts the bytes of an answer that its client does not take at once; those in the cache are not the answer's own.
+    private func countUnsent(of connection: Connection) {
+        guard connection.unsentByteCount == 0, let answer = connection.output?.answer, answer.note.cache != "memory",
+            case .data(let data)? = connection.output?.body
+        else { return }
+        connection.unsentByteCount = data.count
+        self.unsentByteCount += data.count
+    }
+
+    /// Ends the output, and reports it.
+    private func endOutput(of connection: Connection) {
+        if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
+        self.unsentByteCount -= connection.unsentByteCount
+        connection.unsentByteCount = 0
+        connection.output = nil
+        connection.exchange = nil
+    }
+
+    /// The least bytes that a client must send or take in a period: with large answers more, so that each ends in time.
+    private func leastProgress(of connection: Connection) -> Int {
+        max(self.limits.minimumByteCount, (connection.output?.body.count ?? 0) / max(1, self.limits.periodCount))
     }
 
     /// Discards the input of a connection that has had its last answer; returns false if it has to wait.
@@ -549,7 +578,7 @@ actor ConnectionActor {
             self.send(self.handler.refusal(503, "The answer took too long."), to: connection)
             self.advance(connection)
         case .receiving, .sending:
-            guard connection.progressByteCount < self.limits.minimumByteCount else {
+            guard connection.progressByteCount < self.leastProgress(of: connection) else {
                 connection.progressByteCount = 0
                 return self.setDeadline(of: connection, self.limits.progressTime)
             }

@@ -13,6 +13,9 @@ package protocol RequestHandling: Sendable {
     /// It runs in a task of its own, which is cancelled when the client leaves or the time is over.
     func answer(to request: ServerRequest) async -> ServerAnswer
 
+    /// Returns the reason to refuse a request with a body before the body is received, or `nil`.
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer?
+
     /// The most bytes that the body of a request may have; 0 if it may have none.
     func bodyLimit(of request: RequestHead) -> Int
 

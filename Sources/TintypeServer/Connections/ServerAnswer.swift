@@ -104,6 +104,8 @@ package struct AnswerNote: Sendable {
     package var cache = ""
     /// The format of the image; empty for other answers.
     package var format = ""
+    /// The source of the image; empty for other answers.
+    package var source = ""
     /// The stable name of the error; empty without one.
     package var errorCode = ""
     /// The text for the log: the reason of an error, which clients do not see.

@@ -33,9 +33,9 @@ final class Admission: Sendable {
             self.number = number
         }
 
-        /// Reports that the request was answered with an image: such answers measure the speed of the server.
-        func didMakeImage(at time: ContinuousClock.Instant) {
-            self.admission.state.withLock { $0.didMakeImage(at: time) }
+        /// Reports the time that a lane has worked on the request's image, which measures the speed of the server.
+        func didMakeImage(in time: Duration) {
+            self.admission.state.withLock { $0.didMakeImage(in: time) }
         }
 
         deinit {
@@ -80,10 +80,16 @@ struct AdmissionState {
     private var starts: [UInt64: ContinuousClock.Instant] = [:]
     private var origins: [String: Int] = [:]
     private var clients: [ClientAddress: Int] = [:]
+    /// The requests of each client to each origin.
+    private var pairs: [Pair: Int] = [:]
     private var lastNumber: UInt64 = 0
-    /// The mean time between two images while there is work, in seconds; `nil` until it is known.
-    private var interval: Double?
-    private var lastImage: ContinuousClock.Instant?
+    /// The mean time in seconds that a lane works on an image; a guess at first.
+    private var laneTime = 0.1
+
+    private struct Pair: Hashable {
+        let origin: String
+        let client: ClientAddress
+    }
 
     init(slotCount: Int, countLimit: Int, waitLimit: Duration) {
         self.slotCount = max(1, slotCount)
@@ -94,20 +100,28 @@ struct AdmissionState {
 
     var count: Int { self.starts.count }
 
-    /// The most requests at once: as many as are answered within the time limit at the present speed.
+    /// The most requests to one origin at once: as many as the lanes answer within the time limit.
     var limit: Int {
-        guard let interval, interval > 0 else { return self.countLimit }
-        let waiting = (self.waitLimit / .seconds(1)) / interval
+        let waiting = self.waitLimit / .seconds(1) * Double(self.slotCount) / max(self.laneTime, 1e-6)
         return min(self.countLimit, self.slotCount * 2 + Int(min(waiting, 1e6)))
     }
 
+    /// The most requests at once. Most origins are quick, so this is more than the lanes could answer at once.
+    private var totalLimit: Int { 4 * self.limit }
+
     func refusal(_ origin: String, _ client: ClientAddress) -> Admission.Refusal? {
-        let limit = self.limit
-        guard self.count < 4 * limit, self.origins[origin, default: 0] < limit else { return .overload }
-        // Alone, a client may have all places: behind a proxy, all clients seem one.
+        let (limit, total) = (self.limit, self.totalLimit)
         let network = client.network
         let hasOthers = self.clients.keys.contains { $0 != network }
-        return hasOthers && self.clients[network, default: 0] >= max(1, limit / 2) ? .client : nil
+        // Alone, a client may have three quarters. So a place is free for another one, whatever the first one does; behind
+        // a proxy, all clients seem one.
+        func isOver(_ count: Int, _ limit: Int) -> Bool { count >= max(1, hasOthers ? limit / 2 : limit * 3 / 4) }
+        if isOver(self.clients[network, default: 0], total)
+            || isOver(self.pairs[Pair(origin: origin, client: network), default: 0], limit)
+        {
+            return hasOthers ? .client : .overload
+        }
+        return self.count < total && self.origins[origin, default: 0] < limit ? nil : .overload
     }
 
     mutating func enter(
@@ -116,11 +130,11 @@ struct AdmissionState {
         at time: ContinuousClock.Instant
     ) throws(Admission.Refusal) -> UInt64 {
         if let refusal = self.refusal(origin, client) { throw refusal }
-        if self.starts.isEmpty { self.lastImage = nil }
         self.lastNumber += 1
         self.starts[self.lastNumber] = time
         self.origins[origin, default: 0] += 1
         self.clients[client.network, default: 0] += 1
+        self.pairs[Pair(origin: origin, client: client.network), default: 0] += 1
         return self.lastNumber
     }
 
@@ -128,15 +142,12 @@ struct AdmissionState {
         self.starts[number] = nil
         Self.decrease(&self.origins, origin)
         Self.decrease(&self.clients, client.network)
+        Self.decrease(&self.pairs, Pair(origin: origin, client: client.network))
     }
 
-    /// Counts an image: the time since the last one is what one image takes.
-    mutating func didMakeImage(at time: ContinuousClock.Instant) {
-        defer { self.lastImage = time }
-        // Only while all slots are busy.
-        guard let lastImage, self.count > self.slotCount else { return }
-        let seconds = lastImage.duration(to: time) / .seconds(1)
-        self.interval = self.interval.map { $0 + (seconds - $0) / 16 } ?? seconds
+    /// Counts an image. Its wait for an origin does not count: idle lanes would look slow.
+    mutating func didMakeImage(in time: Duration) {
+        self.laneTime += (time / .seconds(1) - self.laneTime) / 16
     }
 
     func oldestAge(at time: ContinuousClock.Instant) -> Duration {

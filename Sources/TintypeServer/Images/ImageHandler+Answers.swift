@@ -14,22 +14,10 @@ extension ImageHandler {
     func answer(
         with response: Representation,
         of route: ImageRoute,
-        to head: RequestHead,
-        fallbackStatus: Int? = nil
+        to head: RequestHead
     ) -> ServerAnswer {
         let etag = response.etag
-        var note = AnswerNote(cache: response.source.rawValue, format: response.mediaType)
-        guard fallbackStatus == nil else {
-            note.message = "The fallback image was sent."
-            var fields = self.fields(response, etag, of: route, fallbackStatus)
-            fields.append("1", for: "X-Image-Fallback")
-            fields.append(response.body.count, for: "Content-Length")
-            return ServerAnswer(
-                AnswerHead(status: fallbackStatus ?? 200, fields: fields),
-                body: response.body,
-                note: note
-            )
-        }
+        let note = self.note(route, cache: response.source.rawValue, format: response.formatName)
         let prepared: ImageRoute.Prepared
         if response.source == .memory, let known = route.prepared(etag: etag) {
             prepared = known
@@ -58,32 +46,48 @@ extension ImageHandler {
 
     /// Returns the bytes of a source as they are.
     func answer(
-        with response: DataResponse,
+        with body: ServerAnswer.Body,
+        _ metadata: EntryMetadata,
+        source: LoadSource,
         _ format: ImageFormat,
         of route: ImageRoute,
         to head: RequestHead
     ) -> ServerAnswer {
-        let note = AnswerNote(cache: response.source.rawValue, format: format.mediaType)
-        let etag = "\"\(BodyDigest.tag(of: response.data))\""
-        var fields = self.commonFields(of: route, metadata: response.metadata)
+        let note = self.note(route, cache: source.rawValue, format: format.name)
+        // The digest of the bytes: a cryptographic one would take as long as sending them.
+        let etag = "\"\(String(metadata.bodyDigest ?? BodyDigest.value(of: body.bytes), radix: 16))\""
+        var fields = self.commonFields(of: route, metadata: metadata)
         fields.append(format.mediaType, for: "Content-Type")
         fields.append(etag, for: "ETag")
         fields.append("bytes", for: "Accept-Ranges")
         fields.append(self.disposition(of: route, format), for: "Content-Disposition")
-        fields.append(response.source.rawValue, for: "X-Cache")
+        fields.append(source.rawValue, for: "X-Cache")
         switch Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) {
         case .notModified: return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
         case .failed: return self.refusal(412, "The file is not the one that the request wants.")
         case .proceed: break
         }
-        let selection = RangeSelection(
-            head,
-            length: response.data.count,
-            entityTag: etag,
-            lastModified: nil,
-            now: Date()
-        )
-        return self.answer(selection, .data(response.data), fields, note)
+        let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: nil, now: Date())
+        return self.answer(selection, body, fields, note)
+    }
+
+    /// Returns the values of an image for the access log.
+    private func note(_ route: ImageRoute, cache: String, format: String) -> AnswerNote {
+        var note = AnswerNote(cache: cache, format: format)
+        note.source = route.address.source
+        return note
+    }
+
+    /// Returns the fallback image in place of an error, which the log and the counters name all the same.
+    func fallbackAnswer(_ response: Representation, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
+        let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
+        var note = self.note(route, cache: response.source.rawValue, format: response.formatName)
+        note.errorCode = "\(error.code)"
+        note.message = "The fallback image was sent. \(self.explanation(of: error))"
+        var fields = self.fields(response, response.etag, of: route, isFallback: true)
+        fields.append("1", for: "X-Image-Fallback")
+        fields.append(response.body.count, for: "Content-Length")
+        return ServerAnswer(AnswerHead(status: status, fields: fields), body: response.body, note: note)
     }
 
     /// Returns the part of `body` that the client selects.
@@ -126,9 +130,9 @@ extension ImageHandler {
         _ response: Representation,
         _ etag: String,
         of route: ImageRoute,
-        _ fallbackStatus: Int? = nil
+        isFallback: Bool = false
     ) -> FieldLines {
-        var fields = self.commonFields(of: route, metadata: response.metadata, isFallback: fallbackStatus != nil)
+        var fields = self.commonFields(of: route, metadata: response.metadata, isFallback: isFallback)
         fields.append(response.mediaType, for: "Content-Type")
         fields.append(etag, for: "ETag")
         if let modified = response.metadata.response?.values(for: "Last-Modified").first {
@@ -236,8 +240,12 @@ extension ImageHandler {
     /// Returns the answer to a failed load.
     func answer(_ error: LoadError) -> ServerAnswer {
         let status = self.status(of: error)
-        let text = self.configuration.explainsErrors ? error.message : Self.publicText(status)
-        return self.errorAnswer(status, text, code: "\(error.code)", message: error.message)
+        let text =
+            self.configuration.explainsErrors
+            ? error.message : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
+        // A limit of the origin: its wait is the client's.
+        let wait = error.status == 429 ? error.headers["Retry-After"] : nil
+        return self.errorAnswer(status, text, code: "\(error.code)", message: self.explanation(of: error), wait: wait)
     }
 
     /// The status for a failed load, as imgproxy has it, except that an origin without an answer is 502.
@@ -261,14 +269,37 @@ extension ImageHandler {
         }
     }
 
-    private func errorAnswer(_ status: Int, _ text: String, code: String, message: String) -> ServerAnswer {
+    /// The message of an error, with the setting that changes it.
+    private func explanation(of error: LoadError) -> String {
+        let setting: String? =
+            switch error.code {
+            case .addressNotAllowed: "permit it with --allow-network"
+            case .portNotAllowed: "permit it with --allow-port"
+            case .hostNotAllowed: "permit it with --allow"
+            case .tooManyPixels, .animationTooLarge: "the limit is --max-source-resolution"
+            case .sideTooLong: "the limit is --max-source-side"
+            case .bodyTooLarge, .tooManyBytes: "the limit is --max-source-size"
+            case .timedOut, .tooSlow: "the limit is --download-time"
+            case .unsupportedFormat, .notAnImage: "Tintype reads JPEG, PNG, WebP and GIF"
+            default: nil
+            }
+        return error.message + (setting.map { " For this server: \($0)." } ?? "")
+    }
+
+    private func errorAnswer(
+        _ status: Int,
+        _ text: String,
+        code: String,
+        message: String,
+        wait: String? = nil
+    ) -> ServerAnswer {
         let isAboutSource = status == 404 || status == 410 || status == 422
         let seconds = self.configuration.caching.errorLifetime.components.seconds
         var fields: HeaderFields = [
             "Cache-Control": isAboutSource && seconds > 0 ? "max-age=\(seconds), public" : "no-store",
             "X-Content-Type-Options": "nosniff",
         ]
-        if status == 429 || status == 503 { fields.append("\(Self.retrySeconds)", for: "Retry-After") }
+        if status == 429 || status == 503 { fields.append(wait ?? "\(Self.retrySeconds)", for: "Retry-After") }
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
         return .text(status, text + "\n", fields: fields, note: AnswerNote(errorCode: code, message: message))
     }
@@ -298,6 +329,9 @@ enum Representation: Sendable {
         case .file(let file): file.mediaType
         }
     }
+
+    /// The name of the format, such as `jpeg`.
+    var formatName: String { self.metadata.formatName ?? "other" }
 
     var etag: String {
         switch self {

@@ -16,7 +16,7 @@ extension ImageHandler {
             || target.utf8.count <= longest && self.isAboutServer(Self.path(of: target))
     }
 
-    private func isAboutServer(_ path: String) -> Bool {
+    func isAboutServer(_ path: String) -> Bool {
         path == "/health" || path == "/ready" || path == "/metrics" || path == self.configuration.healthPath
     }
 
@@ -222,10 +222,22 @@ extension ImageHandler {
         self.signer?.sign(path) ?? "/unsafe\(path)"
     }
 
-    func postAnswer(to request: ServerRequest, _ path: String) async -> ServerAnswer {
-        guard path == "/purge" || self.isOwnPage(request.head) else {
-            return self.refusal(403, "Only the server's own page may do this.")
+    /// Returns the reason why a POST is refused, before its body is received.
+    func postRefusal(_ head: RequestHead, _ path: String) -> ServerAnswer? {
+        guard path != "/purge" else {
+            return self.configuration.purgeSecret.map { Self.bears($0, head) } == true ? nil : self.forbidden
         }
+        guard self.isOwnPage(head) else { return self.refusal(403, "Only the server's own page may do this.") }
+        // A form of another site cannot send these types without asking first.
+        let type = head["Content-Type"] ?? ""
+        guard path != "/upload" || type.hasPrefix("image/") || type == "application/octet-stream" else {
+            return self.refusal(422, "The body must be an image.")
+        }
+        return nil
+    }
+
+    func postAnswer(to request: ServerRequest, _ path: String) async -> ServerAnswer {
+        if let refusal = self.postRefusal(request.head, path) { return refusal }
         switch path {
         case "/sign":
             let text = String(decoding: request.body, as: UTF8.self)
@@ -235,11 +247,6 @@ extension ImageHandler {
             return .text(200, self.signed(text), fields: ["Cache-Control": "no-store"])
         case "/upload":
             guard let uploads else { return self.refusal(404, "The page is off.") }
-            // A form of another site cannot send these types without asking first.
-            let type = request.head["Content-Type"] ?? ""
-            guard type.hasPrefix("image/") || type == "application/octet-stream" else {
-                return self.refusal(422, "The body must be an image.")
-            }
             let id = uploads.add(request.body)
             let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
             var head = AnswerHead(status: 200)
@@ -253,19 +260,25 @@ extension ImageHandler {
 
     // MARK: Purges
 
+    private static func isPurgeable(_ name: Substring) -> Bool {
+        let schemes = ["http://", "https://", "local://", "s3://"]
+        return schemes.contains { name.hasPrefix($0) } && !name.contains("*") && FieldText.isPlain(String(name))
+    }
+
     /// Forgets a source, or all sources whose URLs begin with a text.
     private func purgeAnswer(to request: ServerRequest) async -> ServerAnswer {
-        guard let secret = self.configuration.purgeSecret, Self.bears(secret, request.head) else {
-            return self.forbidden
-        }
         let text = String(decoding: request.body, as: UTF8.self)
         let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
         guard !lines.isEmpty,
             lines.allSatisfy({
-                $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && FieldText.isPlain(String($0[1]))
+                $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && Self.isPurgeable($0[1])
             })
         else {
-            return self.refusal(400, "Each line of the body must be `source URL` or `prefix URL`.")
+            return self.refusal(
+                400,
+                "Each line of the body must be `source URL` or `prefix URL`, with the URL as the origin receives it, "
+                    + "such as https://example.org/a.jpg. A * has no meaning."
+            )
         }
         defer { self.forgetRoutes() }
         do {
@@ -284,7 +297,8 @@ extension ImageHandler {
                     try self.purges.purge(prefix: name)
                 }
             }
-            return .text(200, "purged\n", fields: ["Cache-Control": "no-store"])
+            let note = AnswerNote(message: "purged: \(text.split(separator: "\n").joined(separator: ", "))")
+            return .text(200, "purged\n\(text)\n", fields: ["Cache-Control": "no-store"], note: note)
         } catch {
             return self.refusal(500, "The purge could not be stored.")
         }

@@ -97,6 +97,9 @@ final class ImageHandler: RequestHandling {
             {
                 return self.answer(with: Representation(response), of: route, to: head)
             }
+            guard !route.isResting(at: .now) else {
+                return self.refusal(503, "The image took too long a moment ago.")
+            }
             // Refuse at once what would be refused later.
             if let refusal = self.admission.refusal(route.origin, request.client) { return self.answer(refusal) }
             return nil
@@ -126,6 +129,11 @@ final class ImageHandler: RequestHandling {
         }
     }
 
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? {
+        guard head.method == .post, self.isPost(head) else { return nil }
+        return self.postRefusal(head, Self.path(of: head.target))
+    }
+
     func bodyLimit(of request: RequestHead) -> Int {
         guard request.method == .post, self.isPost(request) else { return 0 }
         return Self.path(of: request.target) == "/upload" ? UploadStore.byteLimit : 16 << 10
@@ -140,6 +148,8 @@ final class ImageHandler: RequestHandling {
 
     func didEnd(_ exchange: ExchangeRecord) {
         self.metrics.record(exchange)
+        // Probes and scrapes would fill the log.
+        if exchange.status == 200, let target = exchange.head?.target, self.isAboutServer(target) { return }
         guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
             return
         }
@@ -152,6 +162,9 @@ final class ImageHandler: RequestHandling {
     }
 
     // MARK: Images
+
+    /// How long the server does not try an image again that took too long.
+    private static let restTime: Duration = .seconds(10)
 
     /// The trace of the request for which a load began; requests to origins carry it on.
     @TaskLocal static var trace: TraceContext?
@@ -178,10 +191,15 @@ final class ImageHandler: RequestHandling {
             return self.answer(error)
         }
         defer { withExtendedLifetime(place) {} }
+        let start = ContinuousClock.now
         let trace = request.head.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
         do {
             return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
         } catch is CancellationError {
+            // An image that takes too long would take a lane again and again.
+            if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
+                route.rest(until: .now + Self.restTime)
+            }
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
             if let answer = await self.fallbackAnswer(for: route, after: error, request.head) { return answer }
@@ -195,22 +213,33 @@ final class ImageHandler: RequestHandling {
         switch route.work {
         case .raw(let request):
             // Anything but an image could be a script that runs with the rights of the server's pages.
-            let format = try await self.loader.header(for: request).format
-            let response = try await self.loader.dataResponse(for: request)
-            return self.answer(with: response, format, of: route, to: head)
+            return try await self.original(request, try await self.loader.header(for: request).format, route, head)
         case .skip(let formats, let request, let encoding):
             var source = request
             source.transforms = []
             // Reading the header also checks the limits.
             let format = try await self.loader.header(for: source).format
-            if formats.contains(format) {
-                let response = try await self.loader.dataResponse(for: source)
-                return self.answer(with: response, format, of: route, to: head)
-            }
+            if formats.contains(format) { return try await self.original(source, format, route, head) }
             return try await self.encoded(request, encoding, route, place, head)
         case .encode(let request, let encoding):
             return try await self.encoded(request, encoding, route, place, head)
         }
+    }
+
+    /// Returns the bytes of a source: from its file, if the disk has it, because it may be large and its client slow.
+    private func original(
+        _ request: ImageRequest,
+        _ format: ImageFormat,
+        _ route: ImageRoute,
+        _ head: RequestHead
+    ) async throws -> ServerAnswer {
+        if let file = try await self.loader.cachedFile(for: request) {
+            let body = ServerAnswer.Body.file(file, offset: file.offset, count: file.byteCount)
+            return self.answer(with: body, file.metadata, source: .disk, format, of: route, to: head)
+        }
+        let response = try await self.loader.dataResponse(for: request)
+        let body = ServerAnswer.Body.data(response.data)
+        return self.answer(with: body, response.metadata, source: response.source, format, of: route, to: head)
     }
 
     private func encoded(
@@ -229,7 +258,8 @@ final class ImageHandler: RequestHandling {
         let response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
             self.metrics.record(response.metrics)
-            if response.metrics.encode > .zero { place.didMakeImage(at: .now) }
+            let metrics = response.metrics
+            if metrics.encode > .zero { place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode) }
         }
         return self.answer(with: Representation(response), of: route, to: head)
     }
@@ -247,7 +277,6 @@ final class ImageHandler: RequestHandling {
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
-        let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
-        return self.answer(with: Representation(response), of: route, to: head, fallbackStatus: status)
+        return self.fallbackAnswer(Representation(response), for: route, after: error)
     }
 }

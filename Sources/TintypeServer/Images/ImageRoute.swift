@@ -24,6 +24,8 @@ final class ImageRoute: Sendable {
     let varies: Bool
     /// The host and port of the source, or its scheme: the unit of fairness among origins.
     let origin: String
+    /// The time until which the image is not tried again.
+    private let restEnd = Locked<ContinuousClock.Instant?>(nil)
     /// The fields of the last answer from memory.
     private let prepared = Locked<Prepared?>(nil)
 
@@ -46,6 +48,16 @@ final class ImageRoute: Sendable {
         switch self.work {
         case .encode(let request, _), .skip(_, let request, _), .raw(let request): request
         }
+    }
+
+    /// Refuses the image until `end`, because it took too long.
+    func rest(until end: ContinuousClock.Instant) {
+        self.restEnd.withLock { $0 = end }
+    }
+
+    /// Whether the image is not tried again yet.
+    func isResting(at time: ContinuousClock.Instant) -> Bool {
+        self.restEnd.withLock { $0.map { time < $0 } ?? false }
     }
 
     /// Returns the prepared fields of an answer with this tag.

@@ -20,6 +20,8 @@ struct MetricsHandler: RequestHandling {
         }
     }
 
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { nil }
+
     func bodyLimit(of request: RequestHead) -> Int { 0 }
 
     func refusal(_ status: Int, _ reason: String) -> ServerAnswer { self.handler.refusal(status, reason) }

@@ -18,6 +18,8 @@ extension LogLines {
         if let head = exchange.head {
             self.add("method", head.method.name)
             self.add("path", head.target)
+            // A source in Base64 says nothing to the people who read the log.
+            if !note.source.isEmpty, !head.target.contains("/plain/") { self.add("source", note.source) }
         }
         self.add("status", exchange.status)
         self.add("bytes", exchange.sentByteCount)

@@ -16,6 +16,7 @@ extension ImageServer.Configuration {
     /// - Throws: ``SettingError`` for the first mistake.
     public func check() throws(SettingError) {
         try self.checkListeners()
+        try self.checkPage()
         try self.addresses.check()
         try self.images.check()
         try self.sources.check()
@@ -51,6 +52,16 @@ extension ImageServer.Configuration {
             throw SettingError(
                 "Other machines reach \(self.listenAddress), and without keys everyone could use the server. Give a "
                     + "key and a salt, listen on 127.0.0.1, or permit it with --insecure."
+            )
+        }
+    }
+
+    /// The page signs URLs for everyone who reaches it.
+    private func checkPage() throws(SettingError) {
+        guard self.showsPage != true || self.addresses.keys.isEmpty || self.listensOnLoopback || self.isInsecure else {
+            throw SettingError(
+                "The page of a server with keys signs URLs for everyone, and other machines reach "
+                    + "\(self.listenAddress). Switch it off with --no-ui, or permit it with --insecure."
             )
         }
     }

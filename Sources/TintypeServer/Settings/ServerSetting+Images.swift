@@ -100,7 +100,7 @@ extension ServerSetting {
         ServerSetting(
             "fallback-lifetime",
             .timeOrZero,
-            "the lifetime of the fallback image in clients, or 0 for the lifetime of other images; default 0",
+            "the lifetime of the fallback image in clients, or 0 for the lifetime of other images; default 60s",
             foreign: ["IMGPROXY_FALLBACK_IMAGE_TTL"]
         ) { $0.configuration.images.fallbackLifetime = $1 == .zero ? nil : $1 },
     ]

@@ -27,7 +27,10 @@ package struct LocalFolderFetcher: ImageFetching {
         guard let path = LocalPath(url) else { throw DownloadError.missing(url) }
         let file = FileSource(url: url, name: path.description) { [folder] flags in folder.open(path, flags: flags) }
         do {
-            return try await self.downloads.read(file, for: request, observer)
+            var response = try await self.downloads.read(file, for: request, observer)
+            // A look at the file costs little, so a change shows within a second.
+            response.headers.set("max-age=1, must-revalidate", for: "Cache-Control")
+            return response
         } catch let error as DownloadError where error.code == .fileNotFound {
             throw DownloadError.missing(url, error.message)
         }

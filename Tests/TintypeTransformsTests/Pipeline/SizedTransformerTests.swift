@@ -57,7 +57,10 @@ import TintypeTransforms
         Case(
             "sized transforms in sized transforms",
             [.custom(Self.card)],
-            [.crop(.rectangle(x: 12, y: 9, width: 24, height: 18)), .resize(.stretch(width: 8, height: 6)), .flip(.horizontal)]
+            [
+                .crop(.rectangle(x: 12, y: 9, width: 24, height: 18)), .resize(.stretch(width: 8, height: 6)),
+                .flip(.horizontal),
+            ]
         ),
         Case(
             "after a turn",
@@ -153,21 +156,25 @@ import TintypeTransforms
     }
 
     /// The beginnings that two sequences after the same blur may share, which depend on what may join the next step.
-    @Test(arguments: [
-        ([.custom(Self.half), .pad(.sides(top: 1, color: .black))], [.custom(Self.half)], 2),
-        ([.custom(Self.half), .flip(.both)], [.custom(Self.half)], 1),
-        ([.custom(Self.half), .custom(Self.colors)], [.custom(Self.half)], 1),
-        ([.custom(Self.colors), .adjust(.grayscale)], [.custom(Self.colors)], 1),
-        ([.custom(Self.half)], [.custom(Self.colors)], 1),
-        ([.flip(.both), .custom(Self.half)], [.flip(.both)], 1),
-    ] as [([ImageTransform], [ImageTransform], Int)])
+    @Test(
+        arguments: [
+            ([.custom(Self.half), .pad(.sides(top: 1, color: .black))], [.custom(Self.half)], 2),
+            ([.custom(Self.half), .flip(.both)], [.custom(Self.half)], 1),
+            ([.custom(Self.half), .custom(Self.colors)], [.custom(Self.half)], 1),
+            ([.custom(Self.colors), .adjust(.grayscale)], [.custom(Self.colors)], 1),
+            ([.custom(Self.half)], [.custom(Self.colors)], 1),
+            ([.flip(.both), .custom(Self.half)], [.flip(.both)], 1),
+        ] as [([ImageTransform], [ImageTransform], Int)]
+    )
     func `pipelines share a beginning only if its last step is the same in both`(
         one: [ImageTransform],
         other: [ImageTransform],
         count: Int
     ) throws {
         let size = PixelSize(width: 48, height: 36)
-        let plans = try [one, other].map { try TransformPlan(TransformPipeline([.blur(.box(radius: 1))] + $0), of: size) }
+        let plans = try [one, other].map { transforms in
+            try TransformPlan(TransformPipeline([.blur(.box(radius: 1))] + transforms), of: size)
+        }
         #expect(plans[0].rest.commonCount(with: plans[1].rest) == count)
         #expect(plans[1].rest.commonCount(with: plans[0].rest) == count)
     }
