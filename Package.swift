@@ -309,7 +309,7 @@ let package = Package(
                 "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
                 "TintypeImgproxy", "TintypeTestSupport",
             ],
-            exclude: ["Page", "Sources/s3_origin.py"]
+            exclude: ["Page", "Server/client_urls.py", "Sources/s3_origin.py"]
         ),
         tests(
             "TintypeImportTests",

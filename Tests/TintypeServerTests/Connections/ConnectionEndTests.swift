@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeServer
+
+/// The ends of connections and of the server, and servers that have no room for more connections.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ConnectionEndTests {
+    // MARK: Refused requests
+
+    @Test("a client that still sends does not lose the answer that refuses its request")
+    func lingering() async throws {
+        try await ScriptedServer.run { server in
+            let client = try await server.client()
+            await client.send("BROKEN\r\n\r\n")
+            // More than the buffers of both sockets: the server must read it.
+            await client.send([UInt8](repeating: 0x78, count: 16 << 20))
+            #expect(try await client.receive().status == 400)
+            #expect(try await client.receiveToEnd().isEmpty)
+        }
+    }
+
+    @Test("a refused client that never stops sending is cut off, and others are served meanwhile")
+    func flooding() async throws {
+        try await ScriptedServer.run(["/a": .text("a")]) { server in
+            let flooding = try await server.client()
+            await flooding.send("BROKEN\r\n\r\n")
+            let start = ContinuousClock.now
+            let flood = Task { await flooding.flood([UInt8](repeating: 0x78, count: 4 << 20)) }
+            let client = try await server.client()
+            for _ in 0..<50 { #expect(try await client.response(to: "/a").text == "a") }
+            _ = await flood.value
+            #expect(start.duration(to: .now) < .seconds(20))
+            await until { await server.connections.counters.openConnections == 1 }
+        }
+    }
+
+    // MARK: Shutdown
+
+    @Test("a shutdown finishes answers that have begun, and closes idle connections")
+    func draining() async throws {
+        let gate = Gate()
+        try await ScriptedServer.run(["/a": .text("a"), "/slow": .text("slow", after: gate)]) { server in
+            let (idle, busy) = (try await server.client(), try await server.client())
+            #expect(try await idle.response(to: "/a").text == "a")
+            await busy.request("/slow")
+            await busy.request("/a")
+            await until { server.handler.waitingCount == 1 }
+            let shutdown = Task { await server.connections.shutdown(within: .seconds(60)) }
+            #expect(try await idle.receiveToEnd().isEmpty)
+            await #expect(throws: TestSupportError.self) { try await server.client() }
+            await gate.open()
+            let response = try await busy.receive()
+            #expect(response.text == "slow")
+            #expect(response["Connection"] == "close")
+            #expect(try await busy.receiveToEnd().isEmpty)
+            await shutdown.value
+            #expect(await server.connections.counters.openConnections == 0)
+        }
+    }
+
+    @Test("a shutdown answers a request whose head has begun")
+    func drainingHead() async throws {
+        try await ScriptedServer.run(["/a": .text("a")]) { server in
+            let client = try await server.client()
+            await client.send("GET /a HTTP/1.1\r\nHo")
+            let turns = server.handler.turnCount
+            await until { server.handler.turnCount > turns + 1 }
+            let shutdown = Task { await server.connections.shutdown(within: .seconds(60)) }
+            await until { (try? await server.client()) == nil }
+            await client.send("st: a\r\n\r\n")
+            #expect(try await client.receive().text == "a")
+            await shutdown.value
+        }
+    }
+
+    @Test("a shutdown ends what takes too long")
+    func drainingTooLong() async throws {
+        let gate = Gate()
+        try await ScriptedServer.run(["/slow": .text("slow", after: gate)]) { server in
+            let client = try await server.client()
+            await client.request("/slow")
+            await until { server.handler.waitingCount == 1 }
+            await server.connections.shutdown(within: .milliseconds(100))
+            #expect(try await client.receiveToEnd().isEmpty)
+            #expect(server.handler.cancelledCount == 1)
+            await gate.open()
+        }
+    }
+
+    @Test("a request that the kernel holds when the shutdown begins is answered")
+    func drainingUnread() async throws {
+        let (isHeld, hold) = (Latch(), Latch())
+        let scripts: [String: ScriptedHandler.Script] = [
+            "/a": .text("a"),
+            "/hold": .ready { _ in
+                isHeld.open()
+                hold.wait()
+                return .text(200, "held")
+            },
+        ]
+        try await ScriptedServer.run(scripts) { server in
+            // The loop stands still until the latch opens, with a request of another client in the kernel.
+            let (holding, client) = (try await server.client(), try await server.client())
+            #expect(try await client.response(to: "/a").text == "a")
+            await holding.request("/hold")
+            await until { isHeld.isOpen }
+            await client.request("/a")
+            let shutdown = Task.immediate { await server.connections.shutdown(within: .seconds(60)) }
+            hold.open()
+            #expect(try await holding.receive().text == "held")
+            #expect(try await client.receive().text == "a")
+            await shutdown.value
+        }
+    }
+
+    // MARK: Room
+
+    @Test("more connections than the limit wait in the kernel until others end")
+    func connectionLimit() async throws {
+        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
+            let (first, second) = (try await server.client(), try await server.client())
+            for client in [first, second] { #expect(try await client.response(to: "/a").text == "a") }
+            let third = try await server.client()
+            await third.request("/a")
+            for _ in 0..<5 { #expect(try await first.response(to: "/a").text == "a") }
+            #expect(await server.connections.counters.acceptedConnections == 2)
+            await second.close()
+            #expect(try await third.receive().text == "a")
+            #expect(await server.connections.counters.acceptedConnections == 3)
+        }
+    }
+
+    @Test("a server without descriptors serves its connections, and accepts others later")
+    func descriptors() async {
+        await #expect(processExitsWith: .success) {
+            try await ScriptedServer.run(["/a": .text("a")]) { server in
+                let first = try await server.client()
+                _ = try await first.response(to: "/a")
+                let second = try await ProcessLimit.withOneDescriptor {
+                    let second = try await server.client()
+                    await second.request("/a")
+                    for _ in 0..<20 { try #require(try await first.response(to: "/a").text == "a") }
+                    try #require(await server.connections.counters.acceptedConnections == 1)
+                    return second
+                }
+                try #require(try await second.receive().text == "a")
+            }
+        }
+    }
+
+    // MARK: Addresses
+
+    @Test(
+        "an address that cannot be listened on is an error that names it",
+        arguments: ["", "a", "127.0.0.1", "::1:80"]
+    )
+    func invalidAddresses(address: String) async {
+        let error = await #expect(throws: ListenError.self) {
+            try await ConnectionActor.start(at: address, handler: ScriptedHandler())
+        }
+        #expect(error?.description.contains(address) == true)
+    }
+
+    @Test("a port in use is an error")
+    func portInUse() async throws {
+        try await ScriptedServer.run { server in
+            let error = await #expect(throws: ListenError.self) {
+                try await ConnectionActor.start(at: server.address, handler: ScriptedHandler())
+            }
+            #expect(error?.description.contains("in use") == true)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeServer
+
+/// The bodies of requests.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct RequestBodyTests {
+    private static let echo: [String: ScriptedHandler.Script] = [
+        "/waiting": .waiting { .text(200, String(decoding: $0.body, as: UTF8.self)) },
+        "/ready": .ready { .text(200, String(decoding: $0.body, as: UTF8.self)) },
+    ]
+
+    private static func post(_ target: String, _ length: Int, _ fields: String = "") -> String {
+        "POST \(target) HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\(fields)\r\n"
+    }
+
+    @Test("a body is read to its end, and the next request begins behind it", arguments: ["/ready", "/waiting"])
+    func exact(target: String) async throws {
+        try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
+            let client = try await server.client()
+            await client.send(Self.post(target, 5) + "hello" + Self.post(target, 3) + "you" + Self.post(target, 0))
+            #expect(try await client.receive().text == "hello")
+            #expect(try await client.receive().text == "you")
+            #expect(try await client.receive().text.isEmpty)
+        }
+    }
+
+    @Test("a body may come in pieces of any size", arguments: [1, 7, 5_000, 300_000])
+    func pieces(size: Int) async throws {
+        let length = size < 10 ? 200 : 300_000
+        let body = (0..<length).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+        try await ScriptedServer.run(Self.echo, bodyLimit: length) { server in
+            let client = try await server.client()
+            let bytes = Array(Self.post("/waiting", length).utf8) + body + Array(Self.post("/ready", 1).utf8) + [0x78]
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                await client.send(Array(bytes[start..<min(start + size, bytes.count)]))
+            }
+            #expect(try await client.receive().body == body)
+            #expect(try await client.receive().text == "x")
+        }
+    }
+
+    @Test("a client that waits for it is told to go on")
+    func expectation() async throws {
+        try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
+            let client = try await server.client()
+            for _ in 0..<2 {
+                await client.send(Self.post("/ready", 5, "Expect: 100-continue\r\n"))
+                #expect(try await client.receive().status == 100)
+                await client.send("hello")
+                let response = try await client.receive()
+                #expect(response.status == 200 && response.text == "hello")
+            }
+        }
+    }
+
+    @Test("a body that is too large is refused before it is sent")
+    func tooLarge() async throws {
+        try await ScriptedServer.run(Self.echo, bodyLimit: 10) { server in
+            for fields in ["", "Expect: 100-continue\r\n"] {
+                let client = try await server.client()
+                await client.send(Self.post("/ready", 11, fields))
+                let response = try await client.receive()
+                #expect(response.status == 413)
+                #expect(response["Connection"] == "close")
+                #expect(try await client.receiveToEnd().isEmpty)
+            }
+        }
+    }
+
+    @Test("a body where there must be none is refused, and is not the next request")
+    func unexpected() async throws {
+        try await ScriptedServer.run(Self.echo) { server in
+            let client = try await server.client()
+            let smuggled = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n"
+            await client.send(
+                "GET /ready HTTP/1.1\r\nHost: a\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n" + smuggled
+            )
+            let response = try await client.receive()
+            #expect(response.status == 400)
+            #expect(response["Connection"] == "close")
+            #expect(try await client.receiveToEnd().isEmpty)
+        }
+    }
+
+    @Test("a client that leaves within its body is forgotten")
+    func leaving() async throws {
+        try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
+            let client = try await server.client()
+            await client.send(Self.post("/ready", 100) + "hello")
+            await until { await server.connections.counters.openConnections == 1 }
+            await client.close()
+            await until { await server.connections.counters.openConnections == 0 }
+        }
+    }
+}
