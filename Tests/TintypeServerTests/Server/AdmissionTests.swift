@@ -61,34 +61,24 @@ import Testing
     @Test("a server whose images take long lets fewer wait", arguments: 1...4)
     func slowImages(slots: Int) throws {
         var state = AdmissionState(slotCount: slots, countLimit: 40, waitLimit: .seconds(3))
-        _ = self.enter(&state, 30)
-        for second in 1...40 { state.didMakeImage(at: self.start + .seconds(2 * second)) }
+        for _ in 1...100 { state.didMakeImage(in: .seconds(4)) }
         #expect(state.limit < 2 * slots + 5)
     }
 
     @Test("a server that was slow once lets more wait again when it is fast", arguments: 1...4)
     func recovery(slots: Int) throws {
         var state = AdmissionState(slotCount: slots, countLimit: 40, waitLimit: .seconds(3))
-        var numbers: [UInt64] = []
-        while let number = try? state.enter("a", Self.client(1), at: self.start) { numbers.append(number) }
-        for second in 1...40 { state.didMakeImage(at: self.start + .seconds(10 * second)) }
-        for number in numbers { state.leave("a", Self.client(1), number) }
-        #expect(state.count == 0)
-        // Bursts of requests, each of which is answered quickly.
-        var time = self.start + .seconds(1_000)
-        var admitted = 0
-        for _ in 0..<200 {
-            numbers = []
-            for _ in 0..<40 {
-                if let number = try? state.enter("a", Self.client(1), at: time) { numbers.append(number) }
-            }
-            admitted = numbers.count
-            for number in numbers {
-                time += .milliseconds(5)
-                state.didMakeImage(at: time)
-                state.leave("a", Self.client(1), number)
-            }
-        }
-        #expect(admitted == 40)
+        for _ in 1...100 { state.didMakeImage(in: .seconds(20)) }
+        #expect(state.limit < 40)
+        for _ in 1...200 { state.didMakeImage(in: .milliseconds(5)) }
+        #expect(self.enter(&state, 100) == 30)
+    }
+
+    @Test("a client that waits for slow origins leaves places for others")
+    func slowOrigins() {
+        var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
+        let taken = (0..<20).reduce(0) { $0 + self.enter(&state, 40, origin: "slow \($1)") }
+        #expect(taken == 120)
+        #expect(self.enter(&state, 5, origin: "fast", client: 2) == 5)
     }
 }
