@@ -71,6 +71,8 @@ final class ScriptedHandler: RequestHandling {
         }
     }
 
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { nil }
+
     func bodyLimit(of request: RequestHead) -> Int { self.limit }
 
     func refusal(_ status: Int, _ reason: String) -> ServerAnswer { .text(status, reason) }
