@@ -36,7 +36,7 @@ final class ScriptedHandler: RequestHandling {
     private let limit: Int
     private let state = Locked(State())
 
-    /// Creates a handler; a path without a script has the answer 404.
+    /// Creates a handler; a path without a script has the answer 404, and a body for `/forbidden` has 403.
     init(_ scripts: [String: Script] = [:], bodyLimit: Int = 0) {
         self.scripts = scripts
         self.limit = bodyLimit
@@ -71,7 +71,9 @@ final class ScriptedHandler: RequestHandling {
         }
     }
 
-    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { nil }
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? {
+        head.target == "/forbidden" ? .text(403, "no body for you") : nil
+    }
 
     func bodyLimit(of request: RequestHead) -> Int { self.limit }
 

@@ -20,19 +20,21 @@ actor ServerClient {
     ///
     /// - Parameters:
     ///   - address: The address of the server.
+    ///   - source: The address of the client, one of 127.0.0.0/8.
     ///   - executor: The thread of several clients, which must not wait for each other.
     ///   - bufferSize: The size of the kernel's buffer for received bytes, for clients that read slowly.
     ///   - patience: The longest wait for bytes in seconds.
     /// - Throws: An error if the server cannot be reached.
     init(
         to address: String,
+        from source: String = "127.0.0.1",
         on executor: ThreadExecutor? = nil,
         bufferSize: CInt? = nil,
         patience: Int = 60
     ) async throws {
         self.ownsExecutor = executor == nil
         self.executor = executor ?? ThreadExecutor(name: "client")
-        self.descriptor = try Self.connect(to: address, bufferSize: bufferSize, patience: patience)
+        self.descriptor = try Self.connect(to: address, from: source, bufferSize, patience)
     }
 
     deinit {
@@ -40,7 +42,12 @@ actor ServerClient {
         if self.ownsExecutor { self.executor.shutdown() }
     }
 
-    private static func connect(to address: String, bufferSize: CInt?, patience: Int) throws -> CInt {
+    private static func connect(
+        to address: String,
+        from source: String,
+        _ bufferSize: CInt?,
+        _ patience: Int
+    ) throws -> CInt {
         guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             throw TestSupportError("\(address) has no port")
         }
@@ -49,16 +56,13 @@ actor ServerClient {
         if var bufferSize {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bufferSize, socklen_t(MemoryLayout<CInt>.size))
         }
-        var place = sockaddr_in()
-        place.sin_family = sa_family_t(AF_INET)
-        place.sin_port = port.bigEndian
-        place.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let code = withUnsafePointer(to: &place) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        let (own, other) = (self.place(source, port: 0), self.place("127.0.0.1", port: port))
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        func with(_ place: sockaddr_in, _ call: (UnsafePointer<sockaddr>) -> CInt) -> CInt {
+            withUnsafePointer(to: place) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0) } }
         }
-        guard code == 0 else {
+        guard with(own, { bind(descriptor, $0, size) }) == 0, with(other, { Glibc.connect(descriptor, $0, size) }) == 0
+        else {
             let code = errno
             Glibc.close(descriptor)
             throw TestSupportError("\(address) could not be reached: errno \(code).")
@@ -67,6 +71,14 @@ actor ServerClient {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<CInt>.size))
         return descriptor
+    }
+
+    private static func place(_ address: String, port: UInt16) -> sockaddr_in {
+        var place = sockaddr_in()
+        place.sin_family = sa_family_t(AF_INET)
+        place.sin_port = port.bigEndian
+        place.sin_addr.s_addr = inet_addr(address)
+        return place
     }
 
     // MARK: Sending

@@ -24,11 +24,12 @@ import Testing
         }
     }
 
-    @Test("one client leaves places for others, and has all while it is alone")
+    @Test("one client leaves places for others, and has more while it is alone")
     func clients() {
         var alone = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
-        #expect(self.enter(&alone, 100) == 40)
+        #expect(self.enter(&alone, 100) == 30)
         #expect(alone.refusal("a", Self.client(1)) == .overload)
+        #expect(self.enter(&alone, 100, client: 2) == 10)
         // Other origins have places of their own.
         #expect(self.enter(&alone, 100, origin: "b", client: 2) == 20)
 

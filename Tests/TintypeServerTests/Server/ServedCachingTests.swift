@@ -222,11 +222,47 @@ import TintypeTestTraits
         #expect(origin.requestCount(for: "/a") == 1)
     }
 
+    @Test("an image on disk is answered like one in memory: in parts, to HEAD, and not again")
+    func diskAnswers() async throws {
+        let folder = try TemporaryDirectory()
+        let origin = try FaultyOrigin(["/a": .image(Array(try Fixtures.data("flower.jpg")))])
+        let configuration = ServerFixture.configuration(cache: folder)
+        func target(_ width: Int) -> String { "/unsafe/w:\(width)/plain/\(origin.url("/a").absoluteString)" }
+        let first = try await ImageServer.start(configuration)
+        var images: [Int: ClientResponse] = [:]
+        for width in 200..<206 {
+            images[width] = try await ServerClient(to: first.address).response(to: target(width))
+        }
+        await first.shutdown()
+        let second = try await ImageServer.start(configuration)
+        let client = try await ServerClient(to: second.address)
+        let (body, tag) = (images[200]?.body ?? [], images[201]?["ETag"] ?? "")
+        let part = try await client.response(to: target(200), ["Range": "bytes=100-199"])
+        #expect(part.status == 206 && part.body == Array(body[100..<200]))
+        #expect(part["Content-Range"] == "bytes 100-199/\(body.count)")
+        #expect(try await client.response(to: target(201), ["If-None-Match": tag]).status == 304)
+        let head = try await client.response(to: target(202), method: "HEAD")
+        #expect(head["Content-Length"] == images[202]?["Content-Length"])
+        #expect(try await client.response(to: target(203)).body == images[203]?.body)
+        let beyond = try await client.response(to: target(204), ["Range": "bytes=99999999-"])
+        #expect(beyond.status == 416 && beyond.body.isEmpty)
+        // Two requests in one piece.
+        await client.request(target(205))
+        await client.request(target(204))
+        #expect(try await client.receive().body == images[205]?.body)
+        #expect(try await client.receive().body == images[204]?.body)
+        #expect(origin.requestCount(for: "/a") == 1)
+        #expect(await second.service.loader.statistics().encode.count == 0)
+        await second.shutdown()
+    }
+
     @Test("a thousand identical cold requests make one request to the origin, one decode and one encode")
     func collapsing() async throws {
-        try await Self.collapse(change: { $0.load.queueCount = 2_000 }) { statuses in
-            #expect(statuses == [200: 1_000])
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.load.queueCount = 2_000
+            $0.load.queueTime = .seconds(3_600)
         }
+        try await Self.collapse(change: change) { statuses in #expect(statuses == [200: 1_000]) }
     }
 
     @Test("identical requests need one place in the queue together")
@@ -437,22 +473,6 @@ import TintypeTestTraits
                 #expect(status == 400, "\(text)")
             }
             #expect(try await fixture.response(to: "/purge").status == 404)
-        }
-    }
-
-    @Test("a source is purged in any spelling of its URL")
-    func purgedSpellings() async throws {
-        try await ServerFixture.run(try self.image(), change: { $0.purgeSecret = "wash" }) { fixture in
-            var count = 1
-            _ = try await fixture.image("w:50")
-            for url in [
-                "HTTP://127.0.0.1:\(fixture.origin.port)/a", "http://127.0.0.1:\(fixture.origin.port)/a#fragment",
-            ] {
-                #expect(try await fixture.post("/purge", Array("source \(url)".utf8), Self.secret).status == 200)
-                #expect(try await fixture.image("w:50").status == 200)
-                count += 1
-                #expect(fixture.origin.requestCount(for: "/a") == count, "\(url)")
-            }
         }
     }
 

@@ -38,7 +38,8 @@ import TintypeTestTraits
     func readiness() async throws {
         try await ServerFixture.run(["/slow": .silence], change: { $0.load.queueCount = 4 }) { fixture in
             var clients: [ServerClient] = []
-            for _ in 0..<4 {
+            // A client may have three of four places, and waits for each request to take its own.
+            for _ in 0..<3 {
                 let client = try await ServerClient(to: fixture.server.address)
                 await client.request(fixture.target("w:\(clients.count + 1)", "/slow"))
                 clients.append(client)
@@ -52,6 +53,29 @@ import TintypeTestTraits
             fixture.server.service.handler.beginEnding()
             #expect(try await fixture.response(to: "/ready").status == 503)
             #expect(try await fixture.response(to: "/health").status == 200)
+        }
+    }
+
+    @Test("a client that has its share of the places gets 429 while others are served")
+    func fairness() async throws {
+        let latch = Latch()
+        let responses = ["/slow": FaultyResponse.held(by: latch, body: try ServerImages.encoded(.png))]
+        try await ServerFixture.run(responses, change: { $0.load.queueCount = 8 }) { fixture in
+            func client(_ source: String, _ width: Int) async throws -> ServerClient {
+                let client = try await ServerClient(to: fixture.server.address, from: source)
+                await client.request(fixture.target("w:\(width)", "/slow"))
+                return client
+            }
+            var waiting: [ServerClient] = []
+            for (number, source) in ["127.0.0.2", "127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"].enumerated() {
+                waiting.append(try await client(source, number + 1))
+                await until { (try? await fixture.response(to: "/ready").text.contains("\(number + 1) of")) == true }
+            }
+            let refused = try await client("127.0.0.1", 10).receive()
+            #expect((refused.status, refused["Retry-After"]) == (429, "1"))
+            waiting.append(try await client("127.0.0.2", 11))
+            latch.open()
+            for client in waiting { #expect(try await client.receive().status == 200) }
         }
     }
 
@@ -179,6 +203,34 @@ import TintypeTestTraits
         }
     }
 
+    @Test(
+        "objects of a store are sources if the server has one",
+        .enabled(
+            if: S3Origin.isInstalled,
+            "There is no S3 store (moto); run .ci/setup test, which needs a network once."
+        )
+    )
+    func objects() async throws {
+        let store = try await S3Origin.shared.value
+        let change: (inout ImageServer.Configuration) throws -> Void = {
+            var settings = ImageServer.Configuration.Sources.S3()
+            settings.endpoint = URL(string: "http://127.0.0.1:\(store.port)")
+            settings.accessKey = "AKTEST"
+            settings.secretKey = "s3cr/et+key"
+            $0.sources.s3 = settings
+        }
+        try await ServerFixture.run(change: change) { fixture async throws in
+            // The objects of the store are no images, which only a server that has read them can tell.
+            #expect(try await fixture.response(to: "/unsafe/w:5/plain/s3://photos/plain.jpg").status == 422)
+            #expect(try await fixture.response(to: "/unsafe/w:5/plain/s3://photos/a%20b/c%20d.jpg").status == 422)
+            #expect(try await fixture.response(to: "/unsafe/w:5/plain/s3://photos/missing.jpg").status == 404)
+            #expect(try await fixture.response(to: "/unsafe/w:5/plain/s3://photos/../versions/v.jpg").status == 404)
+        }
+        try await ServerFixture.run { fixture async throws in
+            #expect(try await fixture.response(to: "/unsafe/w:5/plain/s3://photos/plain.jpg").status == 404)
+        }
+    }
+
     // MARK: Page
 
     private static let own: HeaderFields = ["Content-Type": "image/png"]
@@ -253,7 +305,8 @@ import TintypeTestTraits
     func largeUpload() async throws {
         try await ServerFixture.run(change: { $0.showsPage = true }) { fixture in
             let client = try await ServerClient(to: fixture.server.address)
-            await client.send("POST /upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999999999\r\n\r\n")
+            let fields = "Host: 127.0.0.1\r\nContent-Type: image/png\r\nContent-Length: 999999999\r\n"
+            await client.send("POST /upload HTTP/1.1\r\n\(fields)\r\n")
             #expect(try await client.receive().status == 413)
         }
     }
