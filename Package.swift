@@ -200,7 +200,8 @@ let package = Package(
         module(
             "TintypeServer",
             [
-                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypePrometheus", "CTintypeCrypto",
+                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypePrometheus",
+                "CTintypeCrypto",
                 "CTintypeShims",
             ],
             exclude: ["Page/Page.html"]

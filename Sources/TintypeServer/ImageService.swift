@@ -80,8 +80,9 @@ public final class ImageService: Sendable {
         )
     }
 
-    /// Checks a configuration as a service would, with all that it names: presets, folders, the watermark and the fallback
-    /// image. It opens no cache.
+    /// Checks a configuration as a service would.
+    ///
+    /// That includes all that it names: presets, folders, the watermark and the fallback image. It opens no cache.
     ///
     /// ```swift
     /// try await ImageService.check(configuration)
@@ -206,7 +207,9 @@ public final class ImageService: Sendable {
         }
     }
 
-    /// Creates the folder of the disk cache. Without it the server would work, and make everything anew at each start.
+    /// Creates the folder of the disk cache.
+    ///
+    /// Without it the server would work, and make everything anew at each start.
     private static func checkFolder(of disk: DiskCache.Configuration?) throws(SettingError) {
         guard let path = disk?.directory.path(percentEncoded: false) else { return }
         do {
@@ -220,7 +223,9 @@ public final class ImageService: Sendable {
         }
         guard access(path, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
-            throw SettingError("The cache folder \(path) cannot be written: \(reason). Name another one with cache-dir.")
+            throw SettingError(
+                "The cache folder \(path) cannot be written: \(reason). Name another one with cache-dir."
+            )
         }
     }
 

@@ -70,8 +70,7 @@ int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int millise
     for (int i = 0; i < count; i++) {
         events[i].descriptor = ready[i].data.fd;
         events[i].events = (ready[i].events & EPOLLIN ? CSHIMS_READABLE : 0)
-            | (ready[i].events & EPOLLOUT ? CSHIMS_WRITABLE : 0)
-            | (ready[i].events & EPOLLRDHUP ? CSHIMS_PEER_DONE : 0)
+            | (ready[i].events & EPOLLOUT ? CSHIMS_WRITABLE : 0) | (ready[i].events & EPOLLRDHUP ? CSHIMS_PEER_DONE : 0)
             | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
     }
     return count;

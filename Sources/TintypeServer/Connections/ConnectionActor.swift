@@ -26,7 +26,7 @@ actor ConnectionActor {
         var connectionCount = 20_000
         /// The most bytes of all bodies that are being received.
         var bodyByteCount = 128 << 20
-        /// The most bytes in memory of answers that their clients take slowly; with more, the server begins no new work.
+        /// The most bytes in memory of answers that their clients take slowly; with more, the connection with the most ends.
         var unsentByteCount = 256 << 20
         /// The most periods of ``progressTime`` that a client may take for one answer.
         var periodCount = 6
@@ -203,7 +203,7 @@ actor ConnectionActor {
     private func accept() -> Bool {
         guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
-            guard self.counters.openConnections < self.limits.connectionCount else {
+            guard self.counters.openConnections < self.limits.connectionCount || self.closeLongestIdle() else {
                 self.pauseListener()
                 return false
             }
@@ -231,6 +231,18 @@ actor ConnectionActor {
             // The first request must begin within the time of a head: a connection alone proves nothing.
             self.setDeadline(of: connection, self.limits.headTime)
         }
+        return true
+    }
+
+    /// Ends the connection that has waited longest for a request; returns false if none waits.
+    private func closeLongestIdle() -> Bool {
+        var idle: Connection?
+        for case let connection? in self.connections where !connection.parser.isInHead && connection.input.isEmpty {
+            guard case .reading = connection.phase, !connection.mayHaveInput else { continue }
+            if idle.map({ connection.deadline < $0.deadline }) ?? true { idle = connection }
+        }
+        guard let idle else { return false }
+        self.close(idle)
         return true
     }
 
@@ -370,7 +382,9 @@ actor ConnectionActor {
             start: Self.nanoseconds
         )
         guard let length = head.contentLength, length > 0 else { return self.dispatch(connection) }
-        if let refusal = self.handler.refusal(ofBodyOf: head) { return self.send(refusal, to: connection, closes: true) }
+        if let refusal = self.handler.refusal(ofBodyOf: head) {
+            return self.send(refusal, to: connection, closes: true)
+        }
         let limit = self.handler.bodyLimit(of: head)
         guard length <= limit else {
             let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
@@ -418,9 +432,6 @@ actor ConnectionActor {
             identifier: exchange.identifier
         )
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
-        guard self.unsentByteCount < self.limits.unsentByteCount else {
-            return self.send(self.handler.refusal(503, "Too many answers wait for their clients."), to: connection)
-        }
         self.counters.waitingRequests += 1
         connection.exchange?.waitStart = exchange.start
         self.setDeadline(of: connection, self.limits.answerTime)
@@ -528,6 +539,20 @@ actor ConnectionActor {
         else { return }
         connection.unsentByteCount = data.count
         self.unsentByteCount += data.count
+        while self.unsentByteCount > self.limits.unsentByteCount, self.closeLargestOutput() {}
+    }
+
+    /// Ends the connection with the most unsent bytes; returns false if there is none.
+    private func closeLargestOutput() -> Bool {
+        func unsent(_ connection: Connection) -> Int {
+            connection.unsentByteCount == 0 ? 0 : connection.unsentByteCount - (connection.output?.sentBodyCount ?? 0)
+        }
+        guard let largest = self.connections.lazy.compactMap({ $0 }).max(by: { unsent($0) < unsent($1) }),
+            largest.unsentByteCount > 0
+        else { return false }
+        self.counters.expiredConnections += 1
+        self.close(largest)
+        return true
     }
 
     /// Ends the output, and reports it.

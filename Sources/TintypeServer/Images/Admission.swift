@@ -68,7 +68,7 @@ final class Admission: Sendable {
 
     /// The number of requests that have a place, the most there may be, and the age of the oldest.
     func figures(at time: ContinuousClock.Instant) -> (count: Int, limit: Int, oldest: Duration) {
-        self.state.withLock { ($0.count, $0.limit, $0.oldestAge(at: time)) }
+        self.state.withLock { ($0.count, $0.totalLimit, $0.oldestAge(at: time)) }
     }
 }
 
@@ -84,7 +84,7 @@ struct AdmissionState {
     private var pairs: [Pair: Int] = [:]
     private var lastNumber: UInt64 = 0
     /// The mean time in seconds that a lane works on an image; a guess at first.
-    private var laneTime = 0.1
+    private var laneTime = 0.05
 
     private struct Pair: Hashable {
         let origin: String
@@ -106,16 +106,21 @@ struct AdmissionState {
         return min(self.countLimit, self.slotCount * 2 + Int(min(waiting, 1e6)))
     }
 
-    /// The most requests at once. Most origins are quick, so this is more than the lanes could answer at once.
-    private var totalLimit: Int { 4 * self.limit }
+    /// The most requests at once.
+    ///
+    /// Some wait for slow origins, so this is more than the lanes could answer at once.
+    var totalLimit: Int { 4 * self.limit }
 
     func refusal(_ origin: String, _ client: ClientAddress) -> Admission.Refusal? {
         let (limit, total) = (self.limit, self.totalLimit)
         let network = client.network
         let hasOthers = self.clients.keys.contains { $0 != network }
-        // Alone, a client may have three quarters. So a place is free for another one, whatever the first one does; behind
+        // A place is always free for one more client, whatever the others do. Alone, a client may have three quarters: behind
         // a proxy, all clients seem one.
-        func isOver(_ count: Int, _ limit: Int) -> Bool { count >= max(1, hasOthers ? limit / 2 : limit * 3 / 4) }
+        let clientCount = self.clients.count + (self.clients[network] == nil ? 1 : 0)
+        func isOver(_ count: Int, _ limit: Int) -> Bool {
+            count >= max(1, hasOthers ? limit / (clientCount + 1) : limit * 3 / 4)
+        }
         if isOver(self.clients[network, default: 0], total)
             || isOver(self.pairs[Pair(origin: origin, client: network), default: 0], limit)
         {
@@ -145,7 +150,9 @@ struct AdmissionState {
         Self.decrease(&self.pairs, Pair(origin: origin, client: client.network))
     }
 
-    /// Counts an image. Its wait for an origin does not count: idle lanes would look slow.
+    /// Counts an image.
+    ///
+    /// Its wait for an origin does not count: idle lanes would look slow.
     mutating func didMakeImage(in time: Duration) {
         self.laneTime += (time / .seconds(1) - self.laneTime) / 16
     }

@@ -238,14 +238,21 @@ extension ImageHandler {
     }
 
     /// Returns the answer to a failed load.
-    func answer(_ error: LoadError) -> ServerAnswer {
+    func answer(_ error: LoadError, source: String = "") -> ServerAnswer {
         let status = self.status(of: error)
         let text =
             self.configuration.explainsErrors
             ? error.message : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
         // A limit of the origin: its wait is the client's.
         let wait = error.status == 429 ? error.headers["Retry-After"] : nil
-        return self.errorAnswer(status, text, code: "\(error.code)", message: self.explanation(of: error), wait: wait)
+        return self.errorAnswer(
+            status,
+            text,
+            code: "\(error.code)",
+            message: self.explanation(of: error),
+            source,
+            wait: wait
+        )
     }
 
     /// The status for a failed load, as imgproxy has it, except that an origin without an answer is 502.
@@ -291,6 +298,7 @@ extension ImageHandler {
         _ text: String,
         code: String,
         message: String,
+        _ source: String = "",
         wait: String? = nil
     ) -> ServerAnswer {
         let isAboutSource = status == 404 || status == 410 || status == 422
@@ -301,7 +309,9 @@ extension ImageHandler {
         ]
         if status == 429 || status == 503 { fields.append(wait ?? "\(Self.retrySeconds)", for: "Retry-After") }
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
-        return .text(status, text + "\n", fields: fields, note: AnswerNote(errorCode: code, message: message))
+        var note = AnswerNote(errorCode: code, message: message)
+        note.source = source
+        return .text(status, text + "\n", fields: fields, note: note)
     }
 }
 

@@ -262,7 +262,8 @@ extension ImageHandler {
 
     private static func isPurgeable(_ name: Substring) -> Bool {
         let schemes = ["http://", "https://", "local://", "s3://"]
-        return schemes.contains { name.hasPrefix($0) } && !name.contains("*") && FieldText.isPlain(String(name))
+        return schemes.contains { name.hasPrefix($0) } && !name.contains("*") && !name.contains("#")
+            && FieldText.isPlain(String(name))
     }
 
     /// Forgets a source, or all sources whose URLs begin with a text.

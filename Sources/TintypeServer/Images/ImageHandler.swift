@@ -101,7 +101,9 @@ final class ImageHandler: RequestHandling {
                 return self.refusal(503, "The image took too long a moment ago.")
             }
             // Refuse at once what would be refused later.
-            if let refusal = self.admission.refusal(route.origin, request.client) { return self.answer(refusal) }
+            if route.sharedPlace == nil, let refusal = self.admission.refusal(route.origin, request.client) {
+                return self.answer(refusal)
+            }
             return nil
         } catch {
             return self.answer(error)
@@ -186,7 +188,8 @@ final class ImageHandler: RequestHandling {
     private func imageAnswer(of route: ImageRoute, to request: ServerRequest) async -> ServerAnswer {
         let place: Admission.Place
         do throws(Admission.Refusal) {
-            place = try self.admission.enter(route.origin, request.client, at: .now)
+            place = try route.sharedPlace ?? self.admission.enter(route.origin, request.client, at: .now)
+            route.sharedPlace = place
         } catch {
             return self.answer(error)
         }
@@ -203,7 +206,7 @@ final class ImageHandler: RequestHandling {
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
             if let answer = await self.fallbackAnswer(for: route, after: error, request.head) { return answer }
-            return self.answer(error)
+            return self.answer(error, source: route.address.source)
         } catch {
             return self.refusal(500, "The image could not be made.")
         }
@@ -213,26 +216,39 @@ final class ImageHandler: RequestHandling {
         switch route.work {
         case .raw(let request):
             // Anything but an image could be a script that runs with the rights of the server's pages.
-            return try await self.original(request, try await self.loader.header(for: request).format, route, head)
+            let formats: Set<ImageFormat> = [.jpeg, .png, .gif, .webp]
+            guard let answer = try await self.original(request, among: formats, route, head) else {
+                throw LoadError(code: .notAnImage, message: "The source is not an image that the server reads.")
+            }
+            return answer
         case .skip(let formats, let request, let encoding):
             var source = request
             source.transforms = []
-            // Reading the header also checks the limits.
-            let format = try await self.loader.header(for: source).format
-            if formats.contains(format) { return try await self.original(source, format, route, head) }
+            if let answer = try await self.original(source, among: formats, route, head) { return answer }
             return try await self.encoded(request, encoding, route, place, head)
         case .encode(let request, let encoding):
             return try await self.encoded(request, encoding, route, place, head)
         }
     }
 
-    /// Returns the bytes of a source: from its file, if the disk has it, because it may be large and its client slow.
+    /// Returns the bytes of a source, or `nil` if its format is none of `formats`.
+    ///
+    /// They come from the file on disk, if there is one, because they may be many and their client slow.
     private func original(
         _ request: ImageRequest,
-        _ format: ImageFormat,
+        among formats: Set<ImageFormat>,
         _ route: ImageRoute,
         _ head: RequestHead
-    ) async throws -> ServerAnswer {
+    ) async throws -> ServerAnswer? {
+        guard self.configuration.loader.disk != nil else {
+            let response = try await self.loader.dataResponse(for: request)
+            guard let format = ImageFormat(sniffing: response.data), formats.contains(format) else { return nil }
+            let body = ServerAnswer.Body.data(response.data)
+            return self.answer(with: body, response.metadata, source: response.source, format, of: route, to: head)
+        }
+        // Reading the header also checks the limits.
+        let format = try await self.loader.header(for: request).format
+        guard formats.contains(format) else { return nil }
         if let file = try await self.loader.cachedFile(for: request) {
             let body = ServerAnswer.Body.file(file, offset: file.offset, count: file.byteCount)
             return self.answer(with: body, file.metadata, source: .disk, format, of: route, to: head)

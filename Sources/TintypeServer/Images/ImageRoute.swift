@@ -24,6 +24,13 @@ final class ImageRoute: Sendable {
     let varies: Bool
     /// The host and port of the source, or its scheme: the unit of fairness among origins.
     let origin: String
+    /// The place of a request for the image that is being answered.
+    private let place = Locked(WeakPlace())
+
+    private struct WeakPlace: Sendable {
+        weak var place: Admission.Place?
+    }
+
     /// The time until which the image is not tried again.
     private let restEnd = Locked<ContinuousClock.Instant?>(nil)
     /// The fields of the last answer from memory.
@@ -48,6 +55,12 @@ final class ImageRoute: Sendable {
         switch self.work {
         case .encode(let request, _), .skip(_, let request, _), .raw(let request): request
         }
+    }
+
+    /// The place of a request for the image that is being answered; others share it, because they cause no more work.
+    var sharedPlace: Admission.Place? {
+        get { self.place.withLock { $0.place } }
+        set { self.place.withLock { $0.place = newValue } }
     }
 
     /// Refuses the image until `end`, because it took too long.

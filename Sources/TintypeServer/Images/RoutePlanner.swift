@@ -168,7 +168,9 @@ final class RoutePlanner: Sendable {
         _ options: ProcessingOptions,
         acceptsWebP: Bool
     ) throws(Refusal) -> (OutputEncoding, varies: Bool) {
-        let frames = max(1, self.images.maximumFrames > 1 ? options.limits.frameCount : 1)
+        // A border differs from frame to frame, so a trimmed animation is its first frame.
+        let isAnimated = self.images.maximumFrames > 1 && options.trim == nil
+        let frames = max(1, isAnimated ? options.limits.frameCount : 1)
         let varies = self.images.enforcesWebP || self.images.prefersWebP && options.format == nil
         if varies, acceptsWebP { return (self.encoding(.webp, options, frames), true) }
         guard let name = options.format else {

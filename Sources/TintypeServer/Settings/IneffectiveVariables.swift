@@ -55,6 +55,7 @@ struct IneffectiveVariables: Sendable {
         ),
         IneffectiveVariables(
             "images are always upright",
+            harmless: true,
             ["AUTO_ROTATE"]
         ),
         IneffectiveVariables(

@@ -27,12 +27,10 @@ import TintypeTestTraits
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let flooding = try await server.client()
             await flooding.send("BROKEN\r\n\r\n")
-            let start = ContinuousClock.now
             let flood = Task { await flooding.flood([UInt8](repeating: 0x78, count: 4 << 20)) }
             let client = try await server.client()
             for _ in 0..<50 { #expect(try await client.response(to: "/a").text == "a") }
             _ = await flood.value
-            #expect(start.duration(to: .now) < .seconds(20))
             await until { await server.connections.counters.openConnections == 1 }
         }
     }

@@ -16,11 +16,9 @@ import TintypeTestTraits
     func drippedHead() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = Self.short }) { server in
             let client = try await server.client()
-            let start = ContinuousClock.now
             let head = Array("GET /a HTTP/1.1\r\nHost: a\r\nX-Long: \(String(repeating: "x", count: 8_000))".utf8)
             let count = await client.drip(head, milliseconds: 20)
             #expect(count < head.count)
-            #expect(start.duration(to: .now) >= Self.short)
             let response = try await client.receive()
             #expect(response.status == 408)
             #expect(response["Connection"] == "close")

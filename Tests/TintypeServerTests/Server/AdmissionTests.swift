@@ -35,7 +35,7 @@ import Testing
 
         var shared = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         #expect(self.enter(&shared, 1, client: 2) == 1)
-        #expect(self.enter(&shared, 100) == 20)
+        #expect(self.enter(&shared, 100) == 13)
         #expect(shared.refusal("a", Self.client(1)) == .client)
         #expect(Admission.Refusal.client.status == 429 && Admission.Refusal.overload.status == 503)
     }

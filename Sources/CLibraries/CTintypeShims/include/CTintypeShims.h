@@ -94,9 +94,10 @@ int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, in
 /// its IPv4 address in IPv6 form, to `address`. Returns the descriptor, or -1 with errno set.
 int cshims_accept(int listener, unsigned char address[_Nonnull 16]);
 
-/// Sends two blocks in one call. Returns the number of sent bytes, or -1 with errno set. A closed connection is an error,
-/// not a signal.
-long cshims_send(int socket, const void *_Nullable head, size_t headCount, const void *_Nullable body, size_t bodyCount);
+/// Sends two blocks in one call. Returns the number of sent bytes, or -1 with errno set. A closed connection is an
+/// error, not a signal.
+long cshims_send(
+    int socket, const void *_Nullable head, size_t headCount, const void *_Nullable body, size_t bodyCount);
 
 /// Sends a part of a file. Returns the number of sent bytes, or -1 with errno set.
 long cshims_send_file(int socket, int file, long offset, size_t count);
