@@ -188,8 +188,12 @@ final class ImageHandler: RequestHandling {
     private func imageAnswer(of route: ImageRoute, to request: ServerRequest) async -> ServerAnswer {
         let place: Admission.Place
         do throws(Admission.Refusal) {
-            place = try route.sharedPlace ?? self.admission.enter(route.origin, request.client, at: .now)
-            route.sharedPlace = place
+            if let shared = route.sharedPlace {
+                place = shared
+            } else {
+                place = try self.admission.enter(route.origin, request.client, at: .now)
+                route.sharedPlace = place
+            }
         } catch {
             return self.answer(error)
         }
