@@ -26,6 +26,10 @@ extension ImageHandler {
             // Fields that name a time, or another tier, are not those of the next answer.
             if response.source == .memory, !self.isTimed(route) { route.prepare(prepared) }
         }
+        // The usual condition needs no dates.
+        if head.onlyValue(for: "If-None-Match") == etag, head["If-Match"] == nil, head["If-Unmodified-Since"] == nil {
+            return ServerAnswer(prepared.notModified, note: note)
+        }
         if head.mayBeConditional {
             let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
                 .flatMap { HTTPDate.parse($0, now: Date()) }
