@@ -203,7 +203,10 @@ actor ConnectionActor {
     private func accept() -> Bool {
         guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
-            guard self.counters.openConnections < self.limits.connectionCount || self.closeLongestIdle() else {
+            // Beyond the limit, a new connection takes the place of one that only waits.
+            let isFull = self.counters.openConnections >= self.limits.connectionCount
+            let idle = isFull ? self.longestIdle : nil
+            guard !isFull || idle != nil else {
                 self.pauseListener()
                 return false
             }
@@ -222,6 +225,7 @@ actor ConnectionActor {
                 self.pauseListener()
                 return false
             }
+            if let idle { self.close(idle) }
             let missing = Int(descriptor) + 1 - self.connections.count
             if missing > 0 { self.connections.append(contentsOf: repeatElement(nil, count: missing)) }
             let connection = Connection(descriptor: descriptor, client: ClientAddress(bytes: address))
@@ -234,16 +238,14 @@ actor ConnectionActor {
         return true
     }
 
-    /// Ends the connection that has waited longest for a request; returns false if none waits.
-    private func closeLongestIdle() -> Bool {
+    /// The connection that has waited longest for a request.
+    private var longestIdle: Connection? {
         var idle: Connection?
         for case let connection? in self.connections where !connection.parser.isInHead && connection.input.isEmpty {
             guard case .reading = connection.phase, !connection.mayHaveInput else { continue }
             if idle.map({ connection.deadline < $0.deadline }) ?? true { idle = connection }
         }
-        guard let idle else { return false }
-        self.close(idle)
-        return true
+        return idle
     }
 
     /// Accepts no more connections until the next scan; they wait in the kernel.

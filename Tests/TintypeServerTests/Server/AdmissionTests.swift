@@ -31,7 +31,7 @@ import Testing
         #expect(alone.refusal("a", Self.client(1)) == .overload)
         #expect(self.enter(&alone, 100, client: 2) == 10)
         // Other origins have places of their own.
-        #expect(self.enter(&alone, 100, origin: "b", client: 2) == 20)
+        #expect(self.enter(&alone, 100, origin: "b", client: 2) == 13)
 
         var shared = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         #expect(self.enter(&shared, 1, client: 2) == 1)

@@ -67,7 +67,7 @@ import TintypeTestTraits
                 return client
             }
             var waiting: [ServerClient] = []
-            for (number, source) in ["127.0.0.2", "127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"].enumerated() {
+            for (number, source) in ["127.0.0.2", "127.0.0.1", "127.0.0.1"].enumerated() {
                 waiting.append(try await client(source, number + 1))
                 await until { (try? await fixture.response(to: "/ready").text.contains("\(number + 1) of")) == true }
             }

@@ -126,9 +126,10 @@ import TintypeTestTraits
             await leader.request(fixture.target("w:10", "/a"))
             await fixture.origin.waitForRequests(for: "/a")
             await follower.request(fixture.target("w:10", "/a"))
-            await until { (try? await fixture.response(to: "/ready").text.hasPrefix("ready: 2 of")) == true }
+            let connections = try #require(fixture.server.service.handler.connections.withLock { $0 })
+            await until { await connections.counters.waitingRequests == 2 }
             await leader.close()
-            await until { (try? await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of")) == true }
+            await until { await connections.counters.waitingRequests == 1 }
             latch.open()
             #expect(try await follower.receive().status == 200)
             #expect(fixture.origin.requestCount(for: "/a") == 1)

@@ -263,7 +263,9 @@ import TintypeTestSupport
         #expect(try ServerSettings(options: options + [(name: "--insecure", value: nil)]).warnings.isEmpty)
         let keys = [(name: "--key", value: Optional("00")), (name: "--salt", value: Optional("00"))]
         #expect(try ServerSettings(options: options + keys).warnings.isEmpty)
-        let page = try ServerSettings(options: options + keys + [(name: "--ui", value: nil)])
+        let ui = options + keys + [(name: "--ui", value: nil)]
+        #expect(self.message { _ = try ServerSettings(options: ui) }.contains("--no-ui"))
+        let page = try ServerSettings(options: ui + [(name: "--insecure", value: nil)])
         #expect(page.warnings == ["The page of --ui signs URLs for everyone who reaches \(address)."])
     }
 

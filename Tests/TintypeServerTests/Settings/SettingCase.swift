@@ -195,8 +195,8 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("fallback-status", "0", foreign: ["IMGPROXY_FALLBACK_IMAGE_HTTP_CODE": "0"]) {
             $0.images.fallbackStatus == nil
         },
-        SettingCase("fallback-lifetime", "60", foreign: ["IMGPROXY_FALLBACK_IMAGE_TTL": "60"]) {
-            $0.images.fallbackLifetime == .seconds(60)
+        SettingCase("fallback-lifetime", "90", foreign: ["IMGPROXY_FALLBACK_IMAGE_TTL": "90"]) {
+            $0.images.fallbackLifetime == .seconds(90)
         },
     ]
 
