@@ -3,15 +3,6 @@
 /// Reads the head of a request from pieces of any size, by the strict rules of RFC 9112.
 ///
 /// The parser visits each byte once, in any split of the head. It allocates memory only while a part of a head is there.
-///
-/// ```swift
-/// var parser = RequestHeadParser()
-/// switch parser.parse(bytes) {
-/// case .incomplete: break  // the parser has stored all bytes; read more
-/// case .head(let head, let byteCount): break  // the bytes from `byteCount` on are those of the next request
-/// case .refused(let refusal): break  // answer with `refusal.status`, and close the connection
-/// }
-/// ```
 package struct RequestHeadParser: Sendable {
     /// The largest sizes of a head.
     package struct Limits: Sendable, Hashable {

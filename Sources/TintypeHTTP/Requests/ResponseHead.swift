@@ -2,13 +2,7 @@
 
 /// The status line and the header fields of a response, ready to be sent.
 ///
-/// A head that is the same for many responses is stored as bytes and copied into each of them:
-///
-/// ```swift
-/// var head = ResponseHead(status: 200)
-/// head.fields.append("image/webp", for: "Content-Type")
-/// head.append(to: &buffer, date: dateLine)
-/// ```
+/// A head that is the same for many responses is stored as bytes and copied into each of them.
 package struct ResponseHead: Sendable, Equatable {
     package let status: Int
     package var fields: FieldLines

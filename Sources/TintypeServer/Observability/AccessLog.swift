@@ -7,12 +7,6 @@ import TintypeConcurrency
 ///
 /// Lines go to a buffer, from which a thread writes them. The caller never waits for the reader of the log: if the
 /// buffer is full, the log drops lines, and says later how many.
-///
-/// ```swift
-/// let log = AccessLog(.json, to: STDERR_FILENO)
-/// log.append(exchange, traceID: trace.traceID)
-/// log.flush()
-/// ```
 final class AccessLog: Sendable {
     private struct State {
         var lines: LogLines
