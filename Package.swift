@@ -148,9 +148,9 @@ let package = Package(
         module("TintypeImage", ["TintypeErrors", "CTintypePixelKernels", "CTintypeShims"]),
         module("TintypeConcurrency", ["TintypeErrors", "CTintypeShims"]),
         module("TintypeHTTP", ["CTintypeCrypto"]),
-        module("TintypeImgproxy", ["CTintypeCrypto"]),
 
         // Floor 2
+        module("TintypeImgproxy", ["TintypeImage", "CTintypeCrypto"]),
         module(
             "TintypeCoding",
             [
@@ -303,7 +303,7 @@ let package = Package(
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),
-        tests("TintypeImgproxyTests", ["TintypeImgproxy"]),
+        tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage"]),
         tests(
             "TintypeServerTests",
             [

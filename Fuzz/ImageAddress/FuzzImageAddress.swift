@@ -94,7 +94,7 @@ private func check(_ options: ProcessingOptions, _ width: Int, _ height: Int) {
     precondition(box.x + box.width > 0 && box.y + box.height > 0, "outside the result")
 }
 
-private func isInside(_ box: PixelBox, _ size: PixelSize) -> Bool {
+private func isInside(_ box: PixelRectangle, _ size: PixelSize) -> Bool {
     box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.x + box.width <= size.width
         && box.y + box.height <= size.height
 }

@@ -82,7 +82,7 @@ public final class ImageService: Sendable {
 
     /// Checks a configuration as a service would.
     ///
-    /// That includes all that it names: presets, folders, the watermark and the fallback image. It opens no cache.
+    /// The check includes everything that it names: presets, folders, the watermark and the fallback image. It opens no cache.
     ///
     /// ```swift
     /// try await ImageService.check(configuration)

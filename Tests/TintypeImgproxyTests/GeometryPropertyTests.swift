@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeImage
 
 @testable import TintypeImgproxy
 
-/// What holds for the geometry of any options and any source.
+/// The properties of the geometry for any options and any source.
 @Suite struct GeometryPropertyTests {
     private func side(_ generator: inout RepeatableGenerator, upTo limit: Int) -> Int {
         switch Int.random(in: 0..<6, using: &generator) {
@@ -68,7 +69,7 @@ import Testing
         return options
     }
 
-    private func isInside(_ box: PixelBox, _ size: PixelSize) -> Bool {
+    private func isInside(_ box: PixelRectangle, _ size: PixelSize) -> Bool {
         box.x >= 0 && box.y >= 0 && box.width >= 1 && box.height >= 1 && box.x + box.width <= size.width
             && box.y + box.height <= size.height
     }
@@ -79,8 +80,7 @@ import Testing
             let options = self.options(&generator)
             let width = self.side(&generator, upTo: SecurityLimits.largestSide)
             let height = self.side(&generator, upTo: SecurityLimits.largestSide)
-            let isVector = Int.random(in: 0..<9, using: &generator) == 0
-            let geometry = ResultGeometry(options, sourceWidth: width, sourceHeight: height, isVector: isVector)
+            let geometry = ResultGeometry(options, sourceWidth: width, sourceHeight: height)
             let limit = options.limits.effectiveResultSide
             let watermark = try #require(options.watermark)
             let mark = WatermarkGeometry(watermark, on: geometry, width: height, height: width).box

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeImage
 
 @testable import TintypeImgproxy
 
@@ -72,11 +73,11 @@ import Testing
 
     struct Place: Sendable, CustomTestStringConvertible {
         let options: String
-        let box: PixelBox
+        let box: PixelRectangle
 
         init(_ options: String, _ x: Int, _ y: Int, _ width: Int, _ height: Int) {
             self.options = options
-            self.box = PixelBox(x: x, y: y, width: width, height: height)
+            self.box = PixelRectangle(x: x, y: y, width: width, height: height)
         }
 
         var testDescription: String { self.options }
@@ -98,7 +99,7 @@ import Testing
 
     @Test func `the centre of odd sizes is half a pixel further`() throws {
         let geometry = try self.geometry("c:10:10", width: 201, height: 101)
-        #expect(geometry.crop == PixelBox(x: 96, y: 46, width: 10, height: 10))
+        #expect(geometry.crop == PixelRectangle(x: 96, y: 46, width: 10, height: 10))
     }
 
     @Test(arguments: [
@@ -118,25 +119,6 @@ import Testing
     ])
     func `an image lies on its canvas at the place of the gravity`(expected: Place) throws {
         #expect(try self.geometry(expected.options).position == expected.box)
-    }
-
-    @Test func `only a part that is smaller than the image is chosen by content`() throws {
-        #expect(try self.geometry("c:50:50:sm").cropIsSmart)
-        #expect(try !self.geometry("c:200:100:sm").cropIsSmart)
-        #expect(try self.geometry("rs:fill:50:50/g:sm").resultCropIsSmart)
-        #expect(try !self.geometry("rs:fit:50:50/g:sm").resultCropIsSmart)
-    }
-
-    @Test func `a vector image is enlarged without an option`() throws {
-        let options = try readOptions("w:400/dpr:2")
-        let geometry = ResultGeometry(options, sourceWidth: 200, sourceHeight: 100, isVector: true)
-        #expect(geometry.size == PixelSize(width: 800, height: 400))
-        #expect(geometry.pixelRatio == 2)
-    }
-
-    @Test func `the visible part is the part of the source that the result shows`() throws {
-        let part = try self.geometry("rs:fill:50:50/g:we:5").visiblePart
-        #expect(part.x == 0.05 && part.y == 0 && part.width == 0.5 && part.height == 1)
     }
 
     @Test(arguments: [(0, 0), (-5, .min), (.max, .max), (.max, 1)])

@@ -38,9 +38,4 @@ package struct FieldLines: Sendable, Equatable {
         }
         return fields
     }
-
-    /// Removes all fields, and keeps their memory for the next ones.
-    package mutating func removeAll() {
-        self.bytes.removeAll(keepingCapacity: true)
-    }
 }

@@ -40,14 +40,10 @@ package struct TraceContext: Sendable, Hashable {
         self.isSampled = isSampled
     }
 
-    /// Returns the context of the work for a request: a child of the caller's span, or a new trace if the request has
-    /// no valid `traceparent` field, or several.
-    package static func serving(
-        _ head: RequestHead,
-        using generator: inout some RandomNumberGenerator
-    ) -> TraceContext {
-        let caller = head.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
-        return caller?.child(using: &generator) ?? TraceContext(using: &generator)
+    /// Reads the context of a request's caller; returns `nil` if the request has no valid `traceparent` field, or several.
+    package init?(_ head: RequestHead) {
+        guard let context = head.onlyValue(for: "traceparent").flatMap({ TraceContext($0) }) else { return nil }
+        self = context
     }
 
     /// Returns the context of a new span in the same trace.

@@ -63,7 +63,7 @@ struct RequestPath {
         return result
     }
 
-    /// Returns the start of the source behind the first `plain/`, or the end if there is none.
+    /// Returns the start of the source behind the first `plain/`, or the end without one.
     private static func startOfPlainSource(_ path: ArraySlice<UInt8>) -> Int {
         if path.starts(with: self.marker) { return path.startIndex + self.marker.count }
         var index = path.startIndex

@@ -8,7 +8,7 @@ struct SourceText {
     let source: [UInt8]
     /// The extension.
     ///
-    /// Empty if there is none.
+    /// Empty without one.
     let suffix: String
 
     /// Reads the text from the first segment that is not an option.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeImage
+
 extension GravityOption {
     /// Returns the place of a box of size `inner` in an image of size `outer`.
     ///
     /// Offsets in pixels are multiplied by `pixelRatio`. With `overhangs`, the box may leave the image, except for one
     /// pixel. Otherwise it stays inside if it is not larger. A smart place is the centre.
-    func place(_ inner: PixelSize, in outer: PixelSize, pixelRatio: Double, overhangs: Bool = false) -> PixelBox {
+    func place(_ inner: PixelSize, in outer: PixelSize, pixelRatio: Double, overhangs: Bool = false) -> PixelRectangle {
         let x = self.start(
             of: inner.width,
             in: outer.width,
@@ -22,7 +24,7 @@ extension GravityOption {
             pixelRatio: pixelRatio,
             overhangs: overhangs
         )
-        return PixelBox(x: x, y: y, width: inner.width, height: inner.height)
+        return PixelRectangle(x: x, y: y, width: inner.width, height: inner.height)
     }
 
     private func start(

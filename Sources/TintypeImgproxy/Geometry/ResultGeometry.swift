@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import TintypeImage
+
 /// The sizes and places of all steps from a source to a result.
 ///
 /// The steps are: turn and flip, cut out `crop`, resize to `scaled`, cut out `resultCrop`, put that at `position` on a
@@ -11,28 +13,19 @@ package struct ResultGeometry: Sendable, Hashable {
     /// The size of the source after the rotation.
     package let source: PixelSize
     /// The part of the source that is resized.
-    package let crop: PixelBox
-    /// Whether the place of `crop` depends on the image's content.
-    ///
-    /// The box is then in the centre.
-    package let cropIsSmart: Bool
+    package let crop: PixelRectangle
     /// The size of the part after the resize.
     ///
     /// A side can be far longer than the result if the aspect ratios differ much. A renderer must not store all of it.
-    /// See `visiblePart`.
     package let scaled: PixelSize
     /// The part of the resized image that stays.
-    package let resultCrop: PixelBox
-    /// Whether the place of `resultCrop` depends on the image's content.
-    ///
-    /// The box is then in the centre.
-    package let resultCropIsSmart: Bool
+    package let resultCrop: PixelRectangle
     /// The size of the canvas.
     ///
     /// It is the size of `resultCrop` if nothing extends it.
     package let canvas: PixelSize
     /// The place of the image on the canvas.
-    package let position: PixelBox
+    package let position: PixelRectangle
     /// The widths of the area around the canvas, in pixels.
     package let padding: PaddingOption
     /// The pixels for each pixel of the options: `dpr` after all limits.
@@ -41,8 +34,8 @@ package struct ResultGeometry: Sendable, Hashable {
     /// Creates the geometry of a result.
     ///
     /// The size of the source is the one after the orientation in its metadata, if that is applied, and before the
-    /// option `rotate`. A vector image is enlarged without an option.
-    package init(_ options: ProcessingOptions, sourceWidth: Int, sourceHeight: Int, isVector: Bool = false) {
+    /// option `rotate`.
+    package init(_ options: ProcessingOptions, sourceWidth: Int, sourceHeight: Int) {
         let upright = PixelSize(width: Self.side(sourceWidth), height: Self.side(sourceHeight))
         self.source = options.rotation % 180 == 0 ? upright : upright.transposed
         let size = PixelSize(
@@ -51,9 +44,8 @@ package struct ResultGeometry: Sendable, Hashable {
         )
         let gravity = options.crop.gravity ?? options.gravity
         self.crop = gravity.place(size, in: self.source, pixelRatio: 1)
-        self.cropIsSmart = gravity.kind == .smart && size != self.source
 
-        var scale = ResultScale(options, area: size, isVector: isVector)
+        var scale = ResultScale(options, area: size)
         var outcome = ResultOutcome(options, area: size, scale: scale)
         let limit = options.limits.effectiveResultSide
         // Roundings can leave a pixel too many, so this takes another turn now and then. Each turn shrinks the result by
@@ -64,7 +56,6 @@ package struct ResultGeometry: Sendable, Hashable {
         }
         self.scaled = outcome.scaled
         self.resultCrop = outcome.crop
-        self.resultCropIsSmart = options.gravity.kind == .smart && outcome.crop.size != outcome.scaled
         self.canvas = outcome.canvas
         self.position = outcome.position
         self.padding = outcome.padding
@@ -73,17 +64,6 @@ package struct ResultGeometry: Sendable, Hashable {
 
     /// The size of the result, with the padding.
     package var size: PixelSize { self.canvas.padded(self.padding) }
-
-    /// The part of `crop` that `resultCrop` shows, as shares of the sides of `crop`.
-    ///
-    /// A renderer that samples only this part needs memory for the result, and not for all of `scaled`.
-    package var visiblePart: (x: Double, y: Double, width: Double, height: Double) {
-        let (width, height) = (Double(self.scaled.width), Double(self.scaled.height))
-        return (
-            Double(self.resultCrop.x) / width, Double(self.resultCrop.y) / height,
-            Double(self.resultCrop.width) / width, Double(self.resultCrop.height) / height
-        )
-    }
 
     private static func side(_ side: Int) -> Int { min(max(side, 1), Int(Int32.max)) }
 
@@ -101,4 +81,16 @@ extension PixelSize {
             height: self.height + padding.top + padding.bottom
         )
     }
+}
+
+extension PixelSize {
+    /// The longer side.
+    var longerSide: Int { max(self.width, self.height) }
+
+    /// The size after a turn by 90 degrees.
+    var transposed: PixelSize { PixelSize(width: self.height, height: self.width) }
+}
+
+extension PixelRectangle {
+    package var size: PixelSize { PixelSize(width: self.width, height: self.height) }
 }

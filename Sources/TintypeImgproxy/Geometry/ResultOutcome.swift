@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeImage
+
 /// The sizes and places after the resize.
 struct ResultOutcome {
     let scaled: PixelSize
-    let crop: PixelBox
+    let crop: PixelRectangle
     let canvas: PixelSize
-    let position: PixelBox
+    let position: PixelRectangle
     let padding: PaddingOption
 
     init(_ options: ProcessingOptions, area: PixelSize, scale: ResultScale) {
@@ -21,7 +23,7 @@ struct ResultOutcome {
         self.crop = options.gravity.place(size, in: self.scaled, pixelRatio: ratio)
 
         var canvas = size
-        var position = PixelBox(x: 0, y: 0, width: size.width, height: size.height)
+        var position = PixelRectangle(x: 0, y: 0, width: size.width, height: size.height)
         if options.extend.isOn {
             canvas = PixelSize(width: max(size.width, width ?? 0), height: max(size.height, height ?? 0))
             position = options.extend.gravity.place(size, in: canvas, pixelRatio: ratio)
@@ -30,7 +32,7 @@ struct ResultOutcome {
             let wider = Self.extended(canvas, toWidth: width, height: height)
             let place = options.extendAspectRatio.gravity.place(canvas, in: wider, pixelRatio: ratio)
             canvas = wider
-            position = PixelBox(
+            position = PixelRectangle(
                 x: position.x + place.x,
                 y: position.y + place.y,
                 width: size.width,

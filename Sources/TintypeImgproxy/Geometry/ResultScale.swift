@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeImage
+
 /// The factors by which an area shrinks to a requested size.
 struct ResultScale {
     /// The pixels of the area for each pixel of the resized image.
@@ -8,13 +10,13 @@ struct ResultScale {
     /// The pixels of the result for each pixel of the options.
     private(set) var pixelRatio: Double
 
-    init(_ options: ProcessingOptions, area: PixelSize, isVector: Bool) {
+    init(_ options: ProcessingOptions, area: PixelSize) {
         let (width, height) = (Double(area.width), Double(area.height))
         var (x, y) = Self.fitting(options, area: area)
         x /= options.horizontalZoom
         y /= options.verticalZoom
         var ratio = options.pixelRatio
-        if !options.enlarges, !isVector {
+        if !options.enlarges {
             let smaller = min(x, y)
             if smaller < 1 {
                 x /= smaller

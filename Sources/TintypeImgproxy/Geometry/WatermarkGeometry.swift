@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import TintypeImage
+
 /// The size and the place of a watermark on a result.
 package struct WatermarkGeometry: Sendable, Hashable {
     /// The place of the watermark on the result with its padding.
@@ -7,7 +9,7 @@ package struct WatermarkGeometry: Sendable, Hashable {
     /// It may lie partly outside.
     ///
     /// If the watermark is repeated, this is the copy in the centre.
-    package let box: PixelBox
+    package let box: PixelRectangle
     /// Whether copies fill the result.
     package let isRepeated: Bool
     /// The gap between two copies side by side, in pixels; 0 without copies.

@@ -11,9 +11,9 @@ package struct ProcessingOptions: Sendable, Hashable {
     package var width = 0
     /// The height in pixels; 0 if the width decides.
     package var height = 0
-    /// The least width in pixels; 0 if there is none.
+    /// The least width in pixels; 0 for no limit.
     package var minimumWidth = 0
-    /// The least height in pixels; 0 if there is none.
+    /// The least height in pixels; 0 for no limit.
     package var minimumHeight = 0
     package var horizontalZoom = 1.0
     package var verticalZoom = 1.0
@@ -66,7 +66,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     /// 0 takes the value of `formatQuality` or of the server's configuration.
     package var quality = 0
     package var formatQuality: [FormatName: Int] = [:]
-    /// The largest size of the result in bytes, which is met as far as possible; 0 if there is none.
+    /// The largest size of the result in bytes, which is met as far as possible; 0 for no limit.
     package var maximumByteCount = 0
     /// The requested format, from the option or the extension of the source.
     package var format: FormatName?

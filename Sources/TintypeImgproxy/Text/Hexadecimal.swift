@@ -18,7 +18,7 @@ package enum Hexadecimal {
         return high == nil ? bytes : nil
     }
 
-    /// Returns the value of a digit, or `nil` if it is none.
+    /// Returns the value of a digit, or `nil` if it is not a digit.
     static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

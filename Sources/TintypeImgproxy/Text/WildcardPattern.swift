@@ -17,7 +17,7 @@ struct WildcardPattern: Sendable, Hashable {
         var captures: [Range<Int>]
     }
 
-    /// Returns the match at the start of `text`, or `nil` if there is none.
+    /// Returns the match at the start of `text`, or `nil` without one.
     ///
     /// The first wildcard takes as many characters as possible, then the second, and so on. The time is proportional to
     /// the product of the two lengths.

@@ -80,8 +80,8 @@ final class Connection {
     /// Tells the request that waits apart from all others: the answer to an earlier one may come late.
     var waitNumber: UInt64 = 0
     var output: Output?
-    /// The bytes of the output that count as unsent.
-    var unsentByteCount = 0
+    /// The body of the output if it counts as unsent.
+    var unsentBody: BodyIdentity?
     /// Whether the connection ends after the output that is being sent.
     var isLast = false
 
@@ -132,5 +132,16 @@ final class Connection {
                 return cshims_send_file(self.descriptor, file.descriptor, sent, rest)
             }
         }
+    }
+}
+
+/// The identity of bytes in memory while something holds them.
+struct BodyIdentity: Hashable {
+    private let address: UInt
+    let count: Int
+
+    init(_ data: Data) {
+        self.address = data.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+        self.count = data.count
     }
 }

@@ -46,6 +46,8 @@ actor ConnectionActor {
 
     private static let readSize = 64 << 10
     private static let acceptCount = 64
+    /// The calls of ``accept()`` at the end: clients that keep coming must not keep the server.
+    private static let lastAcceptCount = 1_024
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
     /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
@@ -66,7 +68,9 @@ actor ConnectionActor {
     private var lastWaitNumber: UInt64 = 0
     /// The lengths of the bodies that are being received.
     private var bodyByteCount = 0
-    /// The bytes in memory of the answers that are being sent.
+    /// The bodies in memory of the answers that are being sent, and the connections that send each of them.
+    private var unsentBodies: [BodyIdentity: Int] = [:]
+    /// The bytes of these bodies.
     private var unsentByteCount = 0
     /// The identifiers of requests continue from a random number, so that those of several processes differ.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
@@ -124,7 +128,7 @@ actor ConnectionActor {
     func shutdown(within time: Duration) async {
         self.isDraining = true
         // Clients of connections that the kernel has established may have sent their requests already.
-        while self.accept() {}
+        for _ in 0..<Self.lastAcceptCount where !self.accept() { break }
         if let listener { self.loop.remove(listener.descriptor) }
         self.listener = nil
         for case let connection? in self.connections where connection.isIdle { self.close(connection) }
@@ -490,8 +494,6 @@ actor ConnectionActor {
         bytes.reserveCapacity(1_024)
         self.date.update(to: time(nil))
         answer.head.append(to: &bytes, date: self.date)
-        // Before the empty line.
-        bytes.removeLast(2)
         if let start = exchange.waitStart {
             let microseconds = (Self.nanoseconds - start) / 1_000
             bytes.append(
@@ -534,24 +536,25 @@ actor ConnectionActor {
         }
     }
 
-    /// Counts the bytes of an answer that its client does not take at once; those in the cache are not the answer's own.
+    /// Counts the body of an answer that its client does not take at once; a body that many clients receive counts once.
     private func countUnsent(of connection: Connection) {
-        guard connection.unsentByteCount == 0, let answer = connection.output?.answer, answer.note.cache != "memory",
-            case .data(let data)? = connection.output?.body
-        else { return }
-        connection.unsentByteCount = data.count
-        self.unsentByteCount += data.count
+        guard connection.unsentBody == nil, case .data(let data)? = connection.output?.body else { return }
+        let body = BodyIdentity(data)
+        connection.unsentBody = body
+        if self.unsentBodies.updateValue(self.unsentBodies[body, default: 0] + 1, forKey: body) == nil {
+            self.unsentByteCount += body.count
+        }
         while self.unsentByteCount > self.limits.unsentByteCount, self.closeLargestOutput() {}
     }
 
-    /// Ends the connection with the most unsent bytes; returns false if there is none.
+    /// Ends a connection with the largest body; returns false without one.
     private func closeLargestOutput() -> Bool {
-        func unsent(_ connection: Connection) -> Int {
-            connection.unsentByteCount == 0 ? 0 : connection.unsentByteCount - (connection.output?.sentBodyCount ?? 0)
+        var largest: Connection?
+        for case let connection? in self.connections {
+            guard let body = connection.unsentBody else { continue }
+            if largest?.unsentBody.map({ $0.count < body.count }) ?? true { largest = connection }
         }
-        guard let largest = self.connections.lazy.compactMap({ $0 }).max(by: { unsent($0) < unsent($1) }),
-            largest.unsentByteCount > 0
-        else { return false }
+        guard let largest else { return false }
         self.counters.expiredConnections += 1
         self.close(largest)
         return true
@@ -560,8 +563,11 @@ actor ConnectionActor {
     /// Ends the output, and reports it.
     private func endOutput(of connection: Connection) {
         if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
-        self.unsentByteCount -= connection.unsentByteCount
-        connection.unsentByteCount = 0
+        if let body = connection.unsentBody, let count = self.unsentBodies[body] {
+            self.unsentBodies[body] = count > 1 ? count - 1 : nil
+            if count == 1 { self.unsentByteCount -= body.count }
+        }
+        connection.unsentBody = nil
         connection.output = nil
         connection.exchange = nil
     }

@@ -5,11 +5,6 @@ import Glibc
 package import TintypeCaching
 package import TintypeHTTP
 
-/// The status line and the fields of an answer.
-///
-/// The downloader has a type called `ResponseHead` as well.
-package typealias AnswerHead = ResponseHead
-
 /// The answer to a request.
 package struct ServerAnswer: Sendable {
     /// The content of an answer.
@@ -58,7 +53,7 @@ package struct ServerAnswer: Sendable {
     }
 
     /// The status line and the fields; the connection adds its own.
-    package let head: ResponseHead
+    package let head: AnswerHead
     /// The content to send.
     package let body: Body
     /// The values for the access log.
@@ -67,7 +62,7 @@ package struct ServerAnswer: Sendable {
     package let closesConnection: Bool
 
     package init(
-        _ head: ResponseHead,
+        _ head: AnswerHead,
         body: Body = .none,
         note: AnswerNote = AnswerNote(),
         closesConnection: Bool = false
@@ -90,7 +85,7 @@ package struct ServerAnswer: Sendable {
         closesConnection: Bool = false
     ) -> ServerAnswer {
         let data = Data(text.utf8)
-        var head = ResponseHead(status: status)
+        var head = AnswerHead(status: status)
         head.fields.append("text/plain; charset=utf-8", for: "Content-Type")
         head.fields.append("\(data.count)", for: "Content-Length")
         for field in fields { head.fields.append(field.value, for: field.name) }
@@ -98,7 +93,7 @@ package struct ServerAnswer: Sendable {
     }
 }
 
-/// What an answer tells the access log and the counters beside its status.
+/// The values of an answer for the access log and the counters, in addition to its status.
 package struct AnswerNote: Sendable {
     /// The tier or origin of the image: `memory`, `disk`, `network`, `file`; empty for other answers.
     package var cache = ""

@@ -5,7 +5,7 @@ import Tintype
 import TintypeHTTP
 import TintypeImgproxy
 
-/// Answers with images, and with the reasons why there is none.
+/// Answers with images, and with the reasons why an image is missing.
 extension ImageHandler {
     /// The longest time that `Retry-After` names.
     private static let retrySeconds = 1

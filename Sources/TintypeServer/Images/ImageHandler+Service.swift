@@ -145,10 +145,11 @@ extension ImageHandler {
             defer { withExtendedLifetime(place) {} }
             var source = route.request
             source.transforms = []
-            let header = try await self.loader.header(for: source)
-            let size = try await self.loader.dataResponse(for: source).data.count
-            let information = ImageInformation(header, byteCount: size)
-            let data = try JSONEncoder().encode(information)
+            let (header, bytes) = try await self.header(of: source)
+            let response = if let bytes { bytes } else { try await self.loader.dataResponse(for: source) }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            let data = try encoder.encode(ImageInformation(header, byteCount: response.data.count))
             var head = AnswerHead(status: 200)
             head.fields.append("application/json", for: "Content-Type")
             head.fields.append(data.count, for: "Content-Length")

@@ -155,7 +155,7 @@ final class ImageHandler: RequestHandling {
         guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
             return
         }
-        let trace = exchange.head?.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
+        let trace = exchange.head.flatMap { TraceContext($0) }
         log.append(exchange, traceID: trace?.traceID)
     }
 
@@ -199,7 +199,7 @@ final class ImageHandler: RequestHandling {
         }
         defer { withExtendedLifetime(place) {} }
         let start = ContinuousClock.now
-        let trace = request.head.onlyValue(for: "traceparent").flatMap { TraceContext($0) }
+        let trace = TraceContext(request.head)
         do {
             return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
         } catch is CancellationError {
@@ -235,7 +235,7 @@ final class ImageHandler: RequestHandling {
         }
     }
 
-    /// Returns the bytes of a source, or `nil` if its format is none of `formats`.
+    /// Returns the bytes of a source, or `nil` if it has another format than `formats`.
     ///
     /// They come from the file on disk, if there is one, because they may be many and their client slow.
     private func original(
@@ -244,22 +244,38 @@ final class ImageHandler: RequestHandling {
         _ route: ImageRoute,
         _ head: RequestHead
     ) async throws -> ServerAnswer? {
-        guard self.configuration.loader.disk != nil else {
-            let response = try await self.loader.dataResponse(for: request)
-            guard let format = ImageFormat(sniffing: response.data), formats.contains(format) else { return nil }
-            let body = ServerAnswer.Body.data(response.data)
-            return self.answer(with: body, response.metadata, source: response.source, format, of: route, to: head)
-        }
-        // Reading the header also checks the limits.
-        let format = try await self.loader.header(for: request).format
-        guard formats.contains(format) else { return nil }
-        if let file = try await self.loader.cachedFile(for: request) {
+        let (header, response) = try await self.header(of: request)
+        guard formats.contains(header.format) else { return nil }
+        if response == nil, let file = try await self.loader.cachedFile(for: request) {
             let body = ServerAnswer.Body.file(file, offset: file.offset, count: file.byteCount)
-            return self.answer(with: body, file.metadata, source: .disk, format, of: route, to: head)
+            return self.answer(with: body, file.metadata, source: .disk, header.format, of: route, to: head)
+        }
+        let bytes = if let response { response } else { try await self.loader.dataResponse(for: request) }
+        return self.answer(
+            with: .data(bytes.data),
+            bytes.metadata,
+            source: bytes.source,
+            header.format,
+            of: route,
+            to: head
+        )
+    }
+
+    /// Returns the header of a source, which is within the limits.
+    ///
+    /// - Returns: The bytes as well if no disk has them, because another load would download them again.
+    func header(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse?) {
+        guard self.configuration.loader.disk == nil else {
+            return (try await self.loader.header(for: request), nil)
         }
         let response = try await self.loader.dataResponse(for: request)
-        let body = ServerAnswer.Body.data(response.data)
-        return self.answer(with: body, response.metadata, source: response.source, format, of: route, to: head)
+        do {
+            let limits = request.transport.decodingLimits ?? self.configuration.loader.limits
+            let decoder = try ImageDecoder(response.data, registry: self.configuration.loader.coders, limits: limits)
+            return (decoder.header, response)
+        } catch let error as CodingError {
+            throw LoadError(code: error.code, message: error.message, underlyingError: error)
+        }
     }
 
     private func encoded(

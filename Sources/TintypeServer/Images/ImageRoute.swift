@@ -6,7 +6,7 @@ import TintypeConcurrency
 import TintypeHTTP
 import TintypeImgproxy
 
-/// What the server does for a URL: made once, and used by all requests for it.
+/// The work of the server for a URL, planned once for all requests.
 final class ImageRoute: Sendable {
     /// The way to the bytes of an answer.
     enum Work: Sendable {

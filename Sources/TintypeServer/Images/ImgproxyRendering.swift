@@ -32,7 +32,7 @@ struct ImgproxyRendering: SizedTransformer {
         self.key = "imgproxy(\(Self.revision),\(options.renderingText),\(light.rawValue)\(overlay ?? ""))"
     }
 
-    func transforms(for size: TintypeImage.PixelSize) throws(TransformError) -> TransformPipeline {
+    func transforms(for size: PixelSize) throws(TransformError) -> TransformPipeline {
         let options = self.options
         var steps: [ImageTransform] = []
         if options.rotation != 0 { steps.append(.rotate(degrees: Double(options.rotation))) }
@@ -79,7 +79,7 @@ struct ImgproxyRendering: SizedTransformer {
 }
 
 extension Crop {
-    fileprivate init(_ box: PixelBox) {
+    fileprivate init(_ box: PixelRectangle) {
         self.init(.rectangle(x: box.x, y: box.y, width: box.width, height: box.height))
     }
 }

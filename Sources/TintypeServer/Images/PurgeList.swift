@@ -80,7 +80,7 @@ final class PurgeList: Sendable {
             return (lines.joined(separator: "\n"), state.changeCount)
         }
         guard let file else { return }
-        // Of purges at the same time, the last one writes all of them.
+        // If purges come at the same time, the last one writes all of them.
         try self.writtenCount.withLock { written in
             guard changeCount > written else { return }
             try Data(text.utf8).write(to: file, options: .atomic)

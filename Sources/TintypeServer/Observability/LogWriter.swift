@@ -29,7 +29,7 @@ actor LogWriter {
         self.executor.shutdown()
     }
 
-    /// Writes the lines of `log` until there are none.
+    /// Writes the lines of `log` until it is empty.
     func write(_ log: AccessLog) async {
         while log.take(&self.batch) {
             let rest = self.batch.withUnsafeBytes { bytes -> Int in

@@ -176,28 +176,17 @@ extension ImageServer.Configuration.Images {
 }
 
 extension ImageServer.Configuration.Sources {
-    private static let schemes = ["http", "https", "local", "s3"]
-
     fileprivate func check() throws(SettingError) {
         for pattern in self.allowed {
-            guard Self.isPattern(pattern) else {
+            guard (try? AllowedSources(patterns: [pattern])) != nil else {
                 throw SettingError(
                     "The pattern \(pattern) of allow is no beginning of a source URL; write one such as "
-                        + "https://*.example.org/, with one of \(Self.schemes.joined(separator: ", "))."
+                        + "https://*.example.org/, with one of \(SourcePattern.schemes.joined(separator: ", "))."
                 )
             }
         }
         guard let s3 = self.s3, (s3.accessKey == nil) != (s3.secretKey == nil) else { return }
         throw SettingError("The access key of S3 and its secret belong together; give both or neither of them.")
-    }
-
-    private static func isPattern(_ text: String) -> Bool {
-        let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, Self.schemes.contains(parts[0].lowercased()) else { return false }
-        guard !text.contains(where: { $0.isWhitespace || $0 == "\\" || $0 == "#" }), !text.hasControlCharacters else {
-            return false
-        }
-        return !parts[1].prefix { $0 != "/" }.contains("@")
     }
 }
 

@@ -13,7 +13,7 @@ struct ServerSetting: Sendable {
     let placeholder: String?
     /// Whether the setting has all values that were given, instead of the last one.
     let isList: Bool
-    /// What the setting is, for the help.
+    /// The description of the setting, for the help.
     let summary: String
     /// The variables of imgproxy and other programs that mean the same, the most important one first.
     let foreignVariables: [ForeignVariable]

@@ -19,7 +19,7 @@ struct SettingsDraft: Sendable {
     var replacements: [String] = []
     var usesS3 = false
     var s3 = ImageServer.Configuration.Sources.S3()
-    /// The bytes of the disk cache; 0 is none.
+    /// The bytes of the disk cache; 0 is for no disk cache.
     var cacheSize: Int?
     /// The requests that may wait; 0 is any number.
     var queueSize: Int?

@@ -13,6 +13,9 @@ struct SourcePattern: Sendable {
         case usual
     }
 
+    /// The schemes of sources.
+    static let schemes = ["http", "https", "local", "s3"]
+
     private let scheme: [UInt8]
     /// The labels of the host, or the bucket as one label; `nil` for any.
     private let labels: [[UInt8]]?
@@ -28,9 +31,13 @@ struct SourcePattern: Sendable {
         guard FieldText.isPlain(text), !text.utf8.contains(where: { "\\#?@".utf8.contains($0) }) else {
             throw .notAPattern(text, "has a ?, #, @, backslash or control character")
         }
+        guard Self.schemes.contains(text[..<separator.lowerBound].lowercased()) else {
+            throw .notAPattern(text, "has another scheme than \(Self.schemes.joined(separator: ", "))")
+        }
         self.scheme = Array(text[..<separator.lowerBound].lowercased().utf8)
         let rest = text[separator.upperBound...]
         let authority = rest.prefix { $0 != "/" }
+        guard !authority.contains(where: \.isWhitespace) else { throw .notAPattern(text, "has a space in its host") }
         let path = PercentEncoding.decode(rest[authority.endIndex...].utf8)
         self.segments =
             path.isEmpty || path == [UInt8(ascii: "/")]

@@ -108,7 +108,7 @@ import TintypeTestSupport
         #expect(others.union(tested) == Set(RequestRefusal.allCases))
         for refusal in RequestRefusal.allCases {
             #expect([400, 414, 417, 431, 501, 505].contains(refusal.status))
-            #expect(!ResponseHead.reason(for: refusal.status).isEmpty)
+            #expect(!AnswerHead.reason(for: refusal.status).isEmpty)
             #expect(refusal.message.hasSuffix("."))
         }
         #expect(RequestRefusal.requestLineTooLong.status == 414)

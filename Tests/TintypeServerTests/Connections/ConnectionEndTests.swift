@@ -130,6 +130,29 @@ import TintypeTestTraits
         }
     }
 
+    @Test("with too many unsent bytes, the connection with the largest answer ends, and others are served")
+    func unsentBytes() async throws {
+        func text(_ count: Int) -> ScriptedHandler.Script {
+            let answer = ServerAnswer.text(200, String(repeating: "x", count: count))
+            return .ready { _ in answer }
+        }
+        let scripts = ["/large": text(12 << 20), "/small": text(8 << 20), "/a": text(1)]
+        try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 16 << 20 }) { server in
+            let (large, small) = (
+                try await server.client(bufferSize: 4_096), try await server.client(bufferSize: 4_096)
+            )
+            // A body that several clients receive counts once.
+            let others = [try await server.client(bufferSize: 4_096), try await server.client(bufferSize: 4_096)]
+            for client in [large] + others { await client.request("/large") }
+            #expect(try await server.client().response(to: "/a").status == 200)
+            #expect(await server.connections.counters.expiredConnections == 0)
+            await small.request("/small")
+            await until { await server.connections.counters.expiredConnections == 3 }
+            #expect(try await server.client().response(to: "/a").status == 200)
+            #expect(try await small.receive().body.count == 8 << 20)
+        }
+    }
+
     @Test("a server without descriptors serves its connections, and accepts others later")
     func descriptors() async {
         await #expect(processExitsWith: .success) {

@@ -162,6 +162,9 @@ import TintypeTestTraits
                 #expect((header.animation.frameCount, header.pixelWidth, header.pixelHeight) == (2, 20, 10))
                 #expect(header.animation.durations == [100, 200])
             }
+            // A border differs from frame to frame.
+            let trimmed = try (try await fixture.image("t:10/w:20", suffix: "@gif")).decoder().header
+            #expect(trimmed.animation.frameCount == 1)
             // JPEG has no animations, so without a format in the URL the GIF stays one.
             #expect(try (try await fixture.image("w:20")).decoder().header.animation.frameCount == 2)
             #expect(try (try await fixture.image("w:20", suffix: "@jpg")).decoder().header.animation.frameCount == 1)

@@ -3,7 +3,7 @@
 /// The status line and the header fields of a response, ready to be sent.
 ///
 /// A head that is the same for many responses is stored as bytes and copied into each of them.
-package struct ResponseHead: Sendable, Equatable {
+package struct AnswerHead: Sendable, Equatable {
     package let status: Int
     package var fields: FieldLines
 
@@ -13,8 +13,10 @@ package struct ResponseHead: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// Appends all lines of the head to `buffer`: the status line, `date`, the fields, `more` fields, and the empty line.
-    package func append(to buffer: inout [UInt8], date: DateLine, more: FieldLines = FieldLines()) {
+    /// Appends the status line, `date` and the fields to `buffer`.
+    ///
+    /// The connection adds its own fields and the empty line.
+    package func append(to buffer: inout [UInt8], date: DateLine) {
         buffer.append(contentsOf: "HTTP/1.1 ".utf8)
         for divisor in [100, 10, 1] { buffer.append(UInt8(ascii: "0") + UInt8(self.status / divisor % 10)) }
         buffer.append(UInt8(ascii: " "))
@@ -22,8 +24,6 @@ package struct ResponseHead: Sendable, Equatable {
         buffer.append(contentsOf: "\r\n".utf8)
         buffer.append(contentsOf: date.bytes)
         buffer.append(contentsOf: self.fields.bytes)
-        buffer.append(contentsOf: more.bytes)
-        buffer.append(contentsOf: "\r\n".utf8)
     }
 
     /// Returns the phrase for a status; empty if the server never sends it.
