@@ -65,7 +65,12 @@ struct ScratchFolderError: Error {}
 
 /// Opens the cache folder at `path` as a cache does.
 func openFolder(_ path: String, patience: Patience = Patience(limit: .seconds(5))) throws -> CacheFolder {
-    let opening = try CacheFolder.open(path, isMaking: true, patience: patience)
+    // The maintenance of a cache that runs may have the lock.
+    let opening = try patience.wait { () throws(SystemCallError) -> CacheFolder.Opening? in
+        let opening = try CacheFolder.open(path, isMaking: true, patience: patience)
+        if case .busy = opening { return nil }
+        return opening
+    }
     guard case .opened(let folder) = opening else { throw ScratchFolderError() }
     return folder
 }
