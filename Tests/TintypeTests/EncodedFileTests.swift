@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Encoded images in files of the disk tier, for `sendfile`.
+/// Encoded images that the disk tier answers without a load: as files for `sendfile`, or at once.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EncodedFileTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()
@@ -52,5 +52,41 @@ import TintypeTestTraits
         self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: 7)))
         _ = try await trusting.data(for: ImageRequest(url: self.origin.url("/a"), cachePolicy: .reload))
         #expect(try await trusting.encodedFile(for: request, as: .png) == nil)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
+    func `images of a source are ready once one was read from disk`(policy: CachePolicy) async throws {
+        let loader = self.fixture.makeLoader(policy, by: self.clock)
+        let request = self.makeRequest()
+        var other = self.makeRequest()
+        other.thumbnail = .fit(width: 4, height: 4)
+        let stored = try await loader.encoded(request, as: .png)
+        let otherStored = try await loader.encoded(other, as: .png)
+        #expect(loader.readyEncoded(request, as: .png) == nil)
+        _ = try await loader.encodedFile(for: request, as: .png)
+        let ready = try #require(loader.readyEncoded(request, as: .png))
+        #expect((ready.data, ready.etag, ready.source) == (stored.data, stored.etag, .disk))
+        #expect(loader.readyEncoded(other, as: .png)?.data == otherStored.data)
+        #expect(loader.readyEncoded(request, as: .webp()) == nil)
+    }
+
+    @Test func `no image is ready that is stale, removed or of an older body`() async throws {
+        let loader = self.fixture.makeLoader(.honorFreshness, by: self.clock)
+        let request = self.makeRequest()
+        func makeReady() async throws {
+            _ = try await loader.encoded(request, as: .png)
+            _ = try await loader.encodedFile(for: request, as: .png)
+            #expect(loader.readyEncoded(request, as: .png) != nil)
+        }
+        try await makeReady()
+        self.clock.advance(by: 100)
+        #expect(loader.readyEncoded(request, as: .png) == nil)
+        try await makeReady()
+        _ = try await loader.remove(ImageRequest(url: self.origin.url("/a")))
+        #expect(loader.readyEncoded(request, as: .png) == nil)
+        try await makeReady()
+        self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: 7)))
+        _ = try await loader.data(for: ImageRequest(url: self.origin.url("/a"), cachePolicy: .reload))
+        #expect(loader.readyEncoded(request, as: .png) == nil)
     }
 }

@@ -45,11 +45,16 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         let (key, rules) = (encoding.limited(by: request.options).key(of: request.key), self.services.rules)
         let plan = rules.plan(for: request)
+        let mark = self.changes.mark(of: rules.resourceKey(of: request))
         guard plan.policy != .reload, !self.services.hasGivenImage(for: request),
             let file = try await self.cache.file(for: key),
             !plan.obeysHTTP || rules.decision(for: file.metadata, of: request, under: plan.policy) == .serve,
             try await self.isCurrent(file, at: key, of: request)
         else { return nil }
+        // The loader has just admitted the body, and no other one has come since.
+        if let body = file.metadata.bodyDigest, self.changes.isUnchanged(since: mark) {
+            self.admittedBodies.insert(body, of: request.sourceKey, since: mark)
+        }
         self.services.activities.send(.hit(.disk, tier: nil), .encoded, request, of: nil)
         return EncodedFile(file, key: key)
     }

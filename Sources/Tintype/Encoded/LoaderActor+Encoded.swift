@@ -93,6 +93,19 @@ extension LoaderActor {
         return response
     }
 
+    /// Returns the encoded image at once if the disk has it ready and it needs no revalidation.
+    ///
+    /// Reads from the system's page cache on the caller's thread, and does not store the image in memory. The result is
+    /// `nil` if no earlier call has read an image of the same source from the disk since its origin changed.
+    package nonisolated func readyEncoded(_ request: ImageRequest, as encoding: OutputEncoding) -> EncodedResponse? {
+        guard !self.services.hooks.changeRequests, request.alternatives.isEmpty,
+            (try? request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)) != nil
+        else { return nil }
+        let encoding = encoding.limited(by: request.options)
+        return ReadyEncoded(request, as: encoding, .all, services: self.services, changes: self.changes)?
+            .admittedResponse(from: self)
+    }
+
     /// Returns the encoded image if it is in memory, and if the memory answers the request whatever its age.
     private nonisolated func uncheckedEncoded(
         _ request: ImageRequest,

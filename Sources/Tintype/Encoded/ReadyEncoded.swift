@@ -7,7 +7,8 @@ import TintypeHTTP
 /// An encoded image that the disk had ready, read on its caller's thread without a flight.
 ///
 /// The loader serves it only if the disk has the bytes of which it was made, and if no newer ones are known. In the
-/// same step it stores the image in memory, unless its origin has changed since the read began.
+/// same step it stores the image in memory, unless its origin has changed since the read began. Until the origin
+/// changes, other images of the same bytes are served without that step.
 struct ReadyEncoded: Sendable {
     /// The loader's decision about an image that was read without a flight.
     enum Admission: Sendable {
@@ -62,6 +63,7 @@ struct ReadyEncoded: Sendable {
         let services = loader.services
         let admission = await loader.admit(self.product, madeOf: self.body, since: self.mark) { self.keep(in: loader) }
         guard admission != .refused else { return nil }
+        if admission == .kept { loader.admittedBodies.insert(self.body, of: self.product.source, since: self.mark) }
         services.activities.send(.hit(.disk, tier: self.tier), .encoded, self.request, of: nil)
         if admission == .kept, self.isKeptInMemory {
             services.activities.send(.stored(.memory), .encoded, self.request, of: nil)
@@ -73,11 +75,44 @@ struct ReadyEncoded: Sendable {
         return EncodedResponse(self.entry, source: .disk)
     }
 
+    /// Returns the image as a response, and does not store it in memory; `nil` if only the loader can tell whether a
+    /// newer body is known.
+    func admittedResponse(from loader: LoaderActor) -> EncodedResponse? {
+        guard loader.admittedBodies.contains(self.body, of: self.product.source, loader.changes) else { return nil }
+        loader.services.activities.send(.hit(.disk, tier: self.tier), .encoded, self.request, of: nil)
+        return EncodedResponse(self.entry, source: .disk)
+    }
+
     private func keep(in loader: LoaderActor) {
         guard self.isKeptInMemory else { return }
         let (changes, mark) = (loader.changes, self.mark)
         loader.services.keepEncoded(self.entry, of: self.request, as: self.encoding) {
             !changes.isUnchanged(since: mark)
         }
+    }
+}
+
+/// The bodies that the loader has admitted as the newest of their sources, until their origins change.
+final class AdmittedBodies: Sendable {
+    private struct Admission: Sendable {
+        let body: UInt64
+        let mark: KeyChanges.Mark
+    }
+
+    private static let limit = 8_192
+    private let admissions = Locked<[CacheKey: Admission]>([:])
+
+    /// Records a body that was the newest one of `source` at `mark` or later.
+    func insert(_ body: UInt64, of source: CacheKey, since mark: KeyChanges.Mark) {
+        self.admissions.withLock { admissions in
+            if admissions.count >= Self.limit { admissions.removeAll(keepingCapacity: true) }
+            admissions[source] = Admission(body: body, mark: mark)
+        }
+    }
+
+    /// Returns whether `body` is known to be the newest one of `source`.
+    func contains(_ body: UInt64, of source: CacheKey, _ changes: KeyChanges) -> Bool {
+        guard let admission = self.admissions.withLock({ $0[source] }), admission.body == body else { return false }
+        return changes.isUnchanged(since: admission.mark)
     }
 }

@@ -27,6 +27,8 @@ public actor LoaderActor {
     nonisolated let memory: MemoryFastPath
     /// Tells a read without a flight whether an origin has sent a body since the read began.
     nonisolated let changes = KeyChanges()
+    /// Lets a read without a flight answer without entering the actor.
+    nonisolated let admittedBodies = AdmittedBodies()
 
     private var flights: Flights
     private var isShutDown = false
