@@ -59,14 +59,14 @@ public final class ImageServer: Sendable {
         var metrics: (server: ConnectionActor, address: String)?
         do {
             if let address = configuration.metricsAddress {
-                metrics = try await ConnectionActor.start(at: address, handler: MetricsHandler(service.handler))
+                metrics = try await ConnectionActor.start(at: address, handler: service.handler.status)
             }
             let connections = try await ConnectionActor.start(
                 at: configuration.listenAddress,
                 handler: service.handler,
                 limits: limits
             )
-            service.handler.connections.withLock { $0 = connections.server }
+            service.handler.status.connections.withLock { $0 = connections.server }
             return ImageServer(service, connections, metrics)
         } catch {
             await metrics?.server.shutdown(within: .zero)
@@ -104,11 +104,11 @@ public final class ImageServer: Sendable {
     /// await server.shutdown()
     /// ```
     public func shutdown() async {
-        self.service.handler.beginEnding()
+        self.service.handler.status.beginEnding()
         await self.connections.shutdown(within: self.service.configuration.load.drainTime)
         await self.metricsConnections?.shutdown(within: .seconds(1))
         await self.service.shutdown()
         // The connections own the handler.
-        self.service.handler.connections.withLock { $0 = nil }
+        self.service.handler.status.connections.withLock { $0 = nil }
     }
 }

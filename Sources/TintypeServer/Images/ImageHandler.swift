@@ -7,23 +7,21 @@ import TintypeConcurrency
 import TintypeHTTP
 import TintypeImgproxy
 
-/// Answers requests for images, and about the server itself.
+/// Answers the requests to a server: those for images, and by its parts those for the page, purges and its status.
 final class ImageHandler: RequestHandling {
-    let loader: LoaderActor
-    let configuration: ImageServer.Configuration
-    let admission: Admission
-    let metrics: ServerMetrics
-    let purges: PurgeList
-    let uploads: UploadStore?
+    let status: StatusHandler
+    private let loader: LoaderActor
+    private let configuration: ImageServer.Configuration
+    private let answers: ImageAnswers
+    private let admission: Admission
+    private let metrics: ServerMetrics
+    private let purges: PurgeList
+    private let page: PageHandler?
+    private let purging: PurgeHandler
     private let log: AccessLog?
-    private let routes = RouteTable()
-    private let rules: Locked<Rules>
-    /// Whether the server is ending, and takes no more work from balancers.
-    let isEnding = Atomic(false)
+    private let routes: RouteTable
+    private let rules: SharedRules
     private let now: @Sendable () -> Date
-    let liveness = Liveness()
-    /// The connections of the server, for their counters.
-    let connections = Locked<ConnectionActor?>(nil)
 
     /// The rules that change without a restart.
     struct Rules: Sendable {
@@ -43,9 +41,8 @@ final class ImageHandler: RequestHandling {
     ) {
         self.configuration = configuration
         self.loader = loader
-        self.rules = Locked(rules)
-        self.purges = purges
-        self.uploads = uploads
+        let answers = ImageAnswers(configuration)
+        self.answers = answers
         self.metrics = metrics
         self.log = log
         self.now = now
@@ -55,26 +52,30 @@ final class ImageHandler: RequestHandling {
             countLimit: configuration.load.queueCount ?? 64 * lanes,
             waitLimit: configuration.load.queueTime
         )
+        self.status = StatusHandler(configuration, answers, loader, self.admission, metrics)
+        let (routes, rules) = (RouteTable(), SharedRules(rules))
+        self.routes = routes
+        self.rules = rules
+        self.page = uploads.map { uploads in
+            PageHandler(configuration: configuration, answers: answers, uploads: uploads) { rules.value.signer }
+        }
+        self.purges = purges
+        self.purging = PurgeHandler(
+            secret: configuration.purgeSecret,
+            answers: answers,
+            purges: purges,
+            loader: loader,
+            forgetRoutes: { routes.removeAll() }
+        )
     }
 
     /// Replaces the keys and presets.
     func setRules(_ rules: Rules) {
-        self.rules.withLock { $0 = rules }
+        self.rules.set(rules)
         self.routes.removeAll()
     }
 
-    var planner: RoutePlanner { self.rules.withLock { $0.planner } }
-    var signer: URLSigner? { self.rules.withLock { $0.signer } }
-
-    /// Makes the routes anew, with new cache keys.
-    func forgetRoutes() {
-        self.routes.removeAll()
-    }
-
-    /// Tells balancers that the server takes no more work.
-    func beginEnding() {
-        self.isEnding.store(true, ordering: .relaxed)
-    }
+    private var planner: RoutePlanner { self.rules.value.planner }
 
     // MARK: RequestHandling
 
@@ -82,76 +83,70 @@ final class ImageHandler: RequestHandling {
         let head = request.head
         switch head.method {
         case .get, .head: break
-        case .options: return self.optionsAnswer()
-        case .post: return self.isPost(head) ? nil : self.refusal(405, "This address takes no POST.")
+        case .options: return self.answers.answerToOptions()
+        case .post: return self.takesPost(head) ? nil : self.refusal(405, "This address takes no POST.")
         case .other: return self.refusal(405, "This server answers GET and HEAD.")
         }
-        let target = head.target
         if let answer = self.ownAnswer(to: head) { return answer }
-        if self.needsWaiting(target) { return nil }
-        guard self.isPermitted(head) else { return self.forbidden }
+        if self.needsWaiting(head.target) { return nil }
+        guard self.isPermitted(head) else { return self.answers.forbidden }
         do throws(RoutePlanner.Refusal) {
             let route = try self.route(for: head)
-            if case .encode(let image, let encoding) = route.work,
-                let response = self.loader.cachedEncoded(image, as: encoding)
+            if let response = self.readyResponse(of: route, self.loader.cachedEncoded) {
+                return self.answers.answer(with: Representation(response), of: route, to: head)
+            }
+            let refusal = route.sharedPlace == nil ? self.admission.refusal(route.origin, request.client) : nil
+            // A result from disk must enter the memory that keeps results, unless the server is full.
+            if self.keepsResultsOnDisk || refusal != nil,
+                let response = self.readyResponse(of: route, self.loader.readyEncoded)
             {
-                return self.answer(with: Representation(response), of: route, to: head)
+                return self.answers.answer(with: Representation(response), of: route, to: head)
             }
             guard !route.isResting(at: .now) else {
                 return self.refusal(503, "The image took too long a moment ago.")
             }
             // Refuse at once what would be refused later.
-            if route.sharedPlace == nil, let refusal = self.admission.refusal(route.origin, request.client) {
-                return self.answer(refusal)
-            }
+            if let refusal { return self.answers.answer(refusal) }
             return nil
         } catch {
-            return self.answer(error)
+            return self.answers.answer(error)
         }
     }
 
     func answer(to request: ServerRequest) async -> ServerAnswer {
         let head = request.head
-        let path = Self.path(of: head.target)
-        if head.method == .post { return await self.postAnswer(to: request, path) }
-        if path == "/metrics" {
-            guard self.configuration.metricsAddress == nil else {
-                return self.refusal(404, "There are no metrics here.")
-            }
-            return await self.metricsAnswer()
+        if head.method == .post { return await self.postAnswer(to: request) }
+        let path = head.path
+        if path == "/metrics", self.configuration.metricsAddress != nil {
+            return self.refusal(404, "There are no metrics here.")
         }
-        if path == "/ready" { return await self.readiness() }
-        if path == "/health" || path == self.configuration.healthPath { return await self.health() }
-        guard self.isPermitted(head) else { return self.forbidden }
+        if let answer = await self.status.answer(for: path) { return answer }
+        guard self.isPermitted(head) else { return self.answers.forbidden }
         if Self.isInformation(head.target) { return await self.informationAnswer(to: request) }
         do throws(RoutePlanner.Refusal) {
             return await self.imageAnswer(of: try self.route(for: head), to: request)
         } catch {
-            return self.answer(error)
+            return self.answers.answer(error)
         }
     }
 
     func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? {
-        guard head.method == .post, self.isPost(head) else { return nil }
-        return self.postRefusal(head, Self.path(of: head.target))
+        guard head.method == .post else { return nil }
+        if self.page?.takesPost(head.path) == true { return self.page?.refusal(ofPost: head) }
+        return self.purging.takesPost(head.path) ? self.purging.refusal(of: head) : nil
     }
 
     func bodyLimit(of request: RequestHead) -> Int {
-        guard request.method == .post, self.isPost(request) else { return 0 }
-        return Self.path(of: request.target) == "/upload" ? UploadStore.byteLimit : 16 << 10
+        guard request.method == .post, self.takesPost(request) else { return 0 }
+        return request.path == "/upload" ? UploadStore.byteLimit : 16 << 10
     }
 
-    func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
-        var fields: HeaderFields = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
-        if status == 405 { fields.append("GET, HEAD, OPTIONS", for: "Allow") }
-        if status == 503 { fields.append("1", for: "Retry-After") }
-        return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
-    }
+    func refusal(_ status: Int, _ reason: String) -> ServerAnswer { self.answers.refusal(status, reason) }
 
     func didEnd(_ exchange: ExchangeRecord) {
         self.metrics.record(exchange)
         // Probes and scrapes would fill the log.
-        if exchange.status == 200, let target = exchange.head?.target, self.isAboutServer(target) { return }
+        if exchange.status == 200, let target = exchange.head?.target, self.status.answers(target) { return }
         guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
             return
         }
@@ -161,6 +156,50 @@ final class ImageHandler: RequestHandling {
 
     func didEndTurn() {
         self.log?.flush()
+    }
+
+    // MARK: Addresses
+
+    /// Whether a target names no image, and its answer takes waiting.
+    private func needsWaiting(_ target: String) -> Bool {
+        // Longer paths are those of images, except for the one that the configuration names.
+        let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
+        return Self.isInformation(target)
+            || target.utf8.count <= longest && self.status.answers(RequestHead.path(of: target))
+    }
+
+    private static func isInformation(_ target: String) -> Bool { target.hasPrefix("/info/") }
+
+    /// Returns an answer that takes no waiting, for the addresses that are no images.
+    private func ownAnswer(to head: RequestHead) -> ServerAnswer? {
+        let target = head.target
+        // Images have at least two parts.
+        guard
+            target.utf8.count < 2 || !target.utf8.dropFirst().prefix(64).contains(UInt8(ascii: "/"))
+                || target.hasPrefix("/.")
+                || target.utf8.dropFirst().first == UInt8(ascii: "?")
+        else { return nil }
+        let path = head.path
+        switch path {
+        case "/": return self.page?.answer(to: head) ?? PageHandler.name
+        case "/favicon.ico": return self.refusal(404, "There is no icon.")
+        case _ where path.hasPrefix("/.well-known"): return self.refusal(404, "There is nothing here.")
+        default: return nil
+        }
+    }
+
+    /// Whether a request brings the secret that the server asks for.
+    private func isPermitted(_ head: RequestHead) -> Bool {
+        self.configuration.secret.map { head.bears($0) } ?? true
+    }
+
+    private func takesPost(_ head: RequestHead) -> Bool {
+        self.page?.takesPost(head.path) == true || self.purging.takesPost(head.path)
+    }
+
+    private func postAnswer(to request: ServerRequest) async -> ServerAnswer {
+        if let page, page.takesPost(request.head.path) { return page.answer(toPost: request) }
+        return await self.purging.answer(to: request)
     }
 
     // MARK: Images
@@ -184,6 +223,18 @@ final class ImageHandler: RequestHandling {
         return route
     }
 
+    /// Whether the server keeps results on disk alone.
+    private var keepsResultsOnDisk: Bool { self.configuration.loader.memory.encodedCostLimit == 0 }
+
+    /// Returns the encoded image of a route if `look` finds it without waiting.
+    private func readyResponse(
+        of route: ImageRoute,
+        _ look: (ImageRequest, OutputEncoding) -> EncodedResponse?
+    ) -> EncodedResponse? {
+        guard case .encode(let image, let encoding) = route.work else { return nil }
+        return look(image, encoding)
+    }
+
     /// Loads the image of a route.
     private func imageAnswer(of route: ImageRoute, to request: ServerRequest) async -> ServerAnswer {
         let place: Admission.Place
@@ -195,7 +246,7 @@ final class ImageHandler: RequestHandling {
                 route.sharedPlace = place
             }
         } catch {
-            return self.answer(error)
+            return self.answers.answer(error)
         }
         defer { withExtendedLifetime(place) {} }
         let start = ContinuousClock.now
@@ -210,7 +261,7 @@ final class ImageHandler: RequestHandling {
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
             if let answer = await self.fallbackAnswer(for: route, after: error, request.head) { return answer }
-            return self.answer(error, source: route.address.source)
+            return self.answers.answer(error, source: route.address.source)
         } catch {
             return self.refusal(500, "The image could not be made.")
         }
@@ -248,10 +299,10 @@ final class ImageHandler: RequestHandling {
         guard formats.contains(header.format) else { return nil }
         if response == nil, let file = try await self.loader.cachedFile(for: request) {
             let body = ServerAnswer.Body.file(file, offset: file.offset, count: file.byteCount)
-            return self.answer(with: body, file.metadata, source: .disk, header.format, of: route, to: head)
+            return self.answers.answer(with: body, file.metadata, source: .disk, header.format, of: route, to: head)
         }
         let bytes = if let response { response } else { try await self.loader.dataResponse(for: request) }
-        return self.answer(
+        return self.answers.answer(
             with: .data(bytes.data),
             bytes.metadata,
             source: bytes.source,
@@ -264,7 +315,7 @@ final class ImageHandler: RequestHandling {
     /// Returns the header of a source, which is within the limits.
     ///
     /// - Returns: The bytes as well if no disk has them, because another load would download them again.
-    func header(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse?) {
+    private func header(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse?) {
         guard self.configuration.loader.disk == nil else {
             return (try await self.loader.header(for: request), nil)
         }
@@ -286,10 +337,10 @@ final class ImageHandler: RequestHandling {
         _ head: RequestHead
     ) async throws -> ServerAnswer {
         // A server that keeps results on disk alone sends the file without reading it into memory of its own.
-        if self.configuration.loader.memory.encodedCostLimit == 0,
+        if self.keepsResultsOnDisk,
             let file = try await self.loader.encodedFile(for: request, as: encoding)
         {
-            return self.answer(with: .file(file), of: route, to: head)
+            return self.answers.answer(with: .file(file), of: route, to: head)
         }
         let response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
@@ -297,7 +348,7 @@ final class ImageHandler: RequestHandling {
             let metrics = response.metrics
             if metrics.encode > .zero { place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode) }
         }
-        return self.answer(with: Representation(response), of: route, to: head)
+        return self.answers.answer(with: Representation(response), of: route, to: head)
     }
 
     /// Returns the fallback image in place of an error, if there is one.
@@ -313,6 +364,102 @@ final class ImageHandler: RequestHandling {
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
-        return self.fallbackAnswer(Representation(response), for: route, after: error)
+        return self.answers.fallbackAnswer(Representation(response), for: route, after: error)
+    }
+
+    // MARK: Information
+
+    /// Returns the size and the format of a source as JSON.
+    private func informationAnswer(to request: ServerRequest) async -> ServerAnswer {
+        let target = String(request.head.target.dropFirst("/info".utf8.count))
+        do {
+            let planner = self.planner
+            let now = Int(Date().timeIntervalSince1970)
+            let route: ImageRoute
+            do throws(RoutePlanner.Refusal) {
+                route = try planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
+            } catch {
+                return self.answers.answer(error)
+            }
+            let place: Admission.Place
+            do throws(Admission.Refusal) {
+                place = try self.admission.enter(route.origin, request.client, at: .now)
+            } catch {
+                return self.answers.answer(error)
+            }
+            defer { withExtendedLifetime(place) {} }
+            var source = route.request
+            source.transforms = []
+            let (header, bytes) = try await self.header(of: source)
+            let response = if let bytes { bytes } else { try await self.loader.dataResponse(for: source) }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            let data = try encoder.encode(ImageInformation(header, byteCount: response.data.count))
+            var head = AnswerHead(status: 200)
+            head.fields.append("application/json", for: "Content-Type")
+            head.fields.append(data.count, for: "Content-Length")
+            head.fields.append("max-age=60, public", for: "Cache-Control")
+            ImageAnswers.addSecurity(to: &head.fields)
+            return ServerAnswer(head, body: .data(data))
+        } catch is CancellationError {
+            return self.refusal(503, "The request was cancelled.")
+        } catch let error as LoadError {
+            return self.answers.answer(error)
+        } catch {
+            return self.refusal(500, "The image could not be read.")
+        }
+    }
+}
+
+/// The rules of a handler, shared with its parts.
+private final class SharedRules: Sendable {
+    private let rules: Locked<ImageHandler.Rules>
+
+    init(_ rules: ImageHandler.Rules) {
+        self.rules = Locked(rules)
+    }
+
+    var value: ImageHandler.Rules { self.rules.withLock { $0 } }
+
+    func set(_ rules: ImageHandler.Rules) {
+        self.rules.withLock { $0 = rules }
+    }
+}
+
+/// The answer of `/info`.
+private struct ImageInformation: Encodable {
+    let format: String
+    let width: Int
+    let height: Int
+    let orientation: Int
+    let frames: Int
+    let hasAlpha: Bool
+    let bitDepth: Int
+    let bytes: Int
+
+    init(_ header: ImageHeader, byteCount: Int) {
+        let size = header.uprightSize
+        self.format = header.format.name
+        self.width = size.width
+        self.height = size.height
+        self.orientation = Int(header.orientation.rawValue)
+        self.frames = header.animation.frameCount
+        self.hasAlpha = header.hasAlpha
+        self.bitDepth = header.bitDepth
+        self.bytes = byteCount
+    }
+}
+
+extension RequestHead {
+    /// The target without its query.
+    var path: String { Self.path(of: self.target) }
+
+    static func path(of target: String) -> String {
+        String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }))
+    }
+
+    /// Whether the request brings a secret.
+    func bears(_ secret: String) -> Bool {
+        ConstantTime.isEqual((self.onlyValue(for: "Authorization") ?? "").utf8, "Bearer \(secret)".utf8)
     }
 }

@@ -33,12 +33,13 @@ final class ImageRoute: Sendable {
 
     /// The time until which the image is not tried again.
     private let restEnd = Locked<ContinuousClock.Instant?>(nil)
-    /// The fields of the last answer from memory.
+    /// The fields of the last answer from memory or disk.
     private let prepared = Locked<Prepared?>(nil)
 
-    /// The fields of an answer, as long as the bytes stay the same.
+    /// The fields of an answer, as long as the bytes and their tier stay the same.
     struct Prepared: Sendable {
         let etag: String
+        let source: LoadSource
         let head: AnswerHead
         let notModified: AnswerHead
     }
@@ -73,9 +74,9 @@ final class ImageRoute: Sendable {
         self.restEnd.withLock { $0.map { time < $0 } ?? false }
     }
 
-    /// Returns the prepared fields of an answer with this tag.
-    func prepared(etag: String) -> Prepared? {
-        self.prepared.withLock { $0?.etag == etag ? $0 : nil }
+    /// Returns the prepared fields of an answer with this tag, from this tier.
+    func prepared(etag: String, source: LoadSource) -> Prepared? {
+        self.prepared.withLock { $0?.etag == etag && $0?.source == source ? $0 : nil }
     }
 
     func prepare(_ prepared: Prepared) {
@@ -106,8 +107,10 @@ final class RouteTable: Sendable {
     private let state = Locked(State())
     private let costLimit: Int
 
-    /// Creates a table for at most twice as many routes; a route costs more if its target is long.
-    init(costLimit: Int = 10_000) {
+    /// Creates a table for at most twice as many routes.
+    ///
+    /// A route takes about 4 kB, and costs more if its target is long.
+    init(costLimit: Int = 1_000) {
         self.costLimit = costLimit
     }
 

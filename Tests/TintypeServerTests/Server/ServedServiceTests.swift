@@ -50,7 +50,7 @@ import TintypeTestTraits
             #expect(refused["Retry-After"] == "1" && refused["Cache-Control"] == "no-store")
             for client in clients { await client.close() }
             await until { (try? await fixture.response(to: "/ready").text.hasPrefix("ready: 0 of")) == true }
-            fixture.server.service.handler.beginEnding()
+            fixture.server.service.handler.status.beginEnding()
             #expect(try await fixture.response(to: "/ready").status == 503)
             #expect(try await fixture.response(to: "/health").status == 200)
         }

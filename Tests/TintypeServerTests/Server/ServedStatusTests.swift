@@ -126,7 +126,7 @@ import TintypeTestTraits
             await leader.request(fixture.target("w:10", "/a"))
             await fixture.origin.waitForRequests(for: "/a")
             await follower.request(fixture.target("w:10", "/a"))
-            let connections = try #require(fixture.server.service.handler.connections.withLock { $0 })
+            let connections = try #require(fixture.server.service.handler.status.connections.withLock { $0 })
             await until { await connections.counters.waitingRequests == 2 }
             await leader.close()
             await until { await connections.counters.waitingRequests == 1 }

@@ -6,7 +6,15 @@ import TintypeHTTP
 import TintypeImgproxy
 
 /// Answers with images, and with the reasons why an image is missing.
-extension ImageHandler {
+///
+/// It is a class because every request uses it, and a copy of its values would count many references.
+final class ImageAnswers: Sendable {
+    private let configuration: ImageServer.Configuration
+
+    init(_ configuration: ImageServer.Configuration) {
+        self.configuration = configuration
+    }
+
     /// The longest time that `Retry-After` names.
     private static let retrySeconds = 1
 
@@ -19,12 +27,13 @@ extension ImageHandler {
         let etag = response.etag
         let note = self.note(route, cache: response.source.rawValue, format: response.formatName)
         let prepared: ImageRoute.Prepared
-        if response.source == .memory, let known = route.prepared(etag: etag) {
+        let isReady = response.source == .memory || response.source == .disk
+        if isReady, let known = route.prepared(etag: etag, source: response.source) {
             prepared = known
         } else {
             prepared = self.prepare(response, etag, of: route)
-            // Fields that name a time, or another tier, are not those of the next answer.
-            if response.source == .memory, !self.isTimed(route) { route.prepare(prepared) }
+            // Fields that name a time, or the origin, are not those of the next answer.
+            if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
         // The usual condition needs no dates.
         if head.onlyValue(for: "If-None-Match") == etag, head["If-Match"] == nil, head["If-Unmodified-Since"] == nil {
@@ -124,6 +133,7 @@ extension ImageHandler {
         fields.append(response.body.count, for: "Content-Length")
         return ImageRoute.Prepared(
             etag: etag,
+            source: response.source,
             head: AnswerHead(status: 200, fields: fields),
             notModified: notModified
         )
@@ -223,6 +233,37 @@ extension ImageHandler {
         return stem.isEmpty || stem.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) ? "image" : stem
     }
 
+    // MARK: Without an image
+
+    /// Returns the answer to a browser that asks what it may do from another site.
+    func answerToOptions() -> ServerAnswer {
+        var head = AnswerHead(status: 204)
+        head.fields.append("GET, HEAD, OPTIONS", for: "Allow")
+        if let origin = self.configuration.allowedOrigin {
+            head.fields.append(origin, for: "Access-Control-Allow-Origin")
+            head.fields.append("GET, HEAD, OPTIONS", for: "Access-Control-Allow-Methods")
+            head.fields.append("86400", for: "Access-Control-Max-Age")
+        }
+        return ServerAnswer(head)
+    }
+
+    /// Returns the answer to a request that asks for no image, or that the server refuses for what it is.
+    func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
+        var fields: HeaderFields = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
+        if status == 405 { fields.append("GET, HEAD, OPTIONS", for: "Allow") }
+        if status == 503 { fields.append("1", for: "Retry-After") }
+        return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
+    }
+
+    var forbidden: ServerAnswer {
+        .text(
+            403,
+            "Forbidden\n",
+            fields: ["Cache-Control": "no-store"],
+            note: AnswerNote(errorCode: "403", message: "The request does not bring the secret.")
+        )
+    }
+
     // MARK: Errors
 
     /// Returns the answer to a URL that the server refuses.
@@ -316,56 +357,6 @@ extension ImageHandler {
         var note = AnswerNote(errorCode: code, message: message)
         note.source = source
         return .text(status, text + "\n", fields: fields, note: note)
-    }
-}
-
-/// An encoded image as answers send it, from memory or from a file.
-enum Representation: Sendable {
-    case response(EncodedResponse)
-    case file(EncodedFile)
-
-    init(_ response: EncodedResponse) {
-        self = .response(response)
-    }
-
-    var body: ServerAnswer.Body {
-        switch self {
-        case .response(let response): .data(response.data)
-        case .file(let file): .file(file.file, offset: file.file.offset, count: file.file.byteCount)
-        }
-    }
-
-    var source: LoadSource { if case .response(let response) = self { response.source } else { .disk } }
-
-    var mediaType: String {
-        switch self {
-        case .response(let response): response.mediaType
-        case .file(let file): file.mediaType
-        }
-    }
-
-    /// The name of the format, such as `jpeg`.
-    var formatName: String { self.metadata.formatName ?? "other" }
-
-    var etag: String {
-        switch self {
-        case .response(let response): response.etag
-        case .file(let file): file.etag
-        }
-    }
-
-    var size: (width: Int, height: Int) {
-        switch self {
-        case .response(let response): (response.width, response.height)
-        case .file(let file): (file.width, file.height)
-        }
-    }
-
-    var metadata: EntryMetadata {
-        switch self {
-        case .response(let response): response.metadata
-        case .file(let file): file.metadata
-        }
     }
 }
 

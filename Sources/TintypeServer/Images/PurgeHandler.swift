@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeHTTP
+
+/// Answers requests to forget sources and all that was made of them.
+struct PurgeHandler: Sendable {
+    /// The secret that a purge must bring; without one nothing can be purged.
+    let secret: String?
+    let answers: ImageAnswers
+    let purges: PurgeList
+    let loader: LoaderActor
+    /// Makes the routes of later requests anew, with new cache keys.
+    let forgetRoutes: @Sendable () -> Void
+
+    /// Whether a path is the one of purges, and the server has a secret for them.
+    func takesPost(_ path: String) -> Bool { path == "/purge" && self.secret != nil }
+
+    /// Returns the reason why a purge is refused, before its body is received.
+    func refusal(of head: RequestHead) -> ServerAnswer? {
+        self.secret.map { head.bears($0) } == true ? nil : self.answers.forbidden
+    }
+
+    private static func isPurgeable(_ name: Substring) -> Bool {
+        let schemes = ["http://", "https://", "local://", "s3://"]
+        return schemes.contains { name.hasPrefix($0) } && !name.contains("*") && !name.contains("#")
+            && FieldText.isPlain(String(name))
+    }
+
+    /// Forgets a source, or all sources whose URLs begin with a text.
+    func answer(to request: ServerRequest) async -> ServerAnswer {
+        if let refusal = self.refusal(of: request.head) { return refusal }
+        let text = String(decoding: request.body, as: UTF8.self)
+        let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
+        guard !lines.isEmpty,
+            lines.allSatisfy({
+                $0.count == 2 && ($0[0] == "source" || $0[0] == "prefix") && Self.isPurgeable($0[1])
+            })
+        else {
+            return self.answers.refusal(
+                400,
+                "Each line of the body must be `source URL` or `prefix URL`, with the URL as the origin receives it, "
+                    + "such as https://example.org/a.jpg. A * has no meaning."
+            )
+        }
+        defer { self.forgetRoutes() }
+        do {
+            for line in lines {
+                let name = String(line[1])
+                if line[0] == "source" {
+                    let old = self.purges.cacheKey(of: name)
+                    try self.purges.purge(source: name)
+                    // The bytes of web sources go at once. Others, and what was made of them, are never found again.
+                    if let url = URL(string: name), url.scheme == "http" || url.scheme == "https" {
+                        var source = ImageRequest(url: url)
+                        source.source.cacheKey = old
+                        _ = try await self.loader.remove(source)
+                    }
+                } else {
+                    try self.purges.purge(prefix: name)
+                }
+            }
+            let note = AnswerNote(message: "purged: \(text.split(separator: "\n").joined(separator: ", "))")
+            return .text(200, "purged\n\(text)\n", fields: ["Cache-Control": "no-store"], note: note)
+        } catch {
+            return self.answers.refusal(500, "The purge could not be stored.")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Synchronization
+import Tintype
+import TintypeConcurrency
+import TintypeHTTP
+
+/// Answers whether the server works, and what it has done: `/health`, `/ready` and `/metrics`.
+///
+/// As a handler of its own it answers on the address for metrics.
+final class StatusHandler: RequestHandling {
+    private let configuration: ImageServer.Configuration
+    private let answers: ImageAnswers
+    private let loader: LoaderActor
+    private let admission: Admission
+    private let metrics: ServerMetrics
+    private let liveness = Liveness()
+    /// Whether the server is ending, and takes no more work from balancers.
+    private let isEnding = Atomic(false)
+    /// The connections of the server, for their counters.
+    let connections = Locked<ConnectionActor?>(nil)
+
+    init(
+        _ configuration: ImageServer.Configuration,
+        _ answers: ImageAnswers,
+        _ loader: LoaderActor,
+        _ admission: Admission,
+        _ metrics: ServerMetrics
+    ) {
+        self.configuration = configuration
+        self.answers = answers
+        self.loader = loader
+        self.admission = admission
+        self.metrics = metrics
+    }
+
+    /// Tells balancers that the server takes no more work.
+    func beginEnding() {
+        self.isEnding.store(true, ordering: .relaxed)
+    }
+
+    /// Whether a path is one of the server's status.
+    func answers(_ path: String) -> Bool {
+        path == "/health" || path == "/ready" || path == "/metrics" || path == self.configuration.healthPath
+    }
+
+    /// Returns the answer for a path, or `nil` if it is not one of the status.
+    func answer(for path: String) async -> ServerAnswer? {
+        switch path {
+        case "/metrics": await self.metricsAnswer()
+        case "/ready": await self.readiness()
+        case "/health", self.configuration.healthPath: await self.health()
+        default: nil
+        }
+    }
+
+    /// Returns whether the process works: false if decode lanes have been stuck for a minute.
+    private func health() async -> ServerAnswer {
+        let statistics = await self.loader.statistics()
+        let (encoded, bytes) = (statistics.encoded, statistics.bytes)
+        let isAlive = self.liveness.isAlive(
+            ended: encoded.finished.values.reduce(0, +) + encoded.failed.values.reduce(0, +) + encoded.refused,
+            fed: bytes.finished.values.reduce(0, +) + bytes.hits.values.reduce(0, +),
+            active: encoded.active,
+            at: .now
+        )
+        return .text(
+            isAlive ? 200 : 503,
+            isAlive ? "tintype is running\n" : "No image was finished for a minute, although requests wait.\n",
+            fields: ["Cache-Control": "no-cache"]
+        )
+    }
+
+    /// Returns whether a balancer may send more requests.
+    private func readiness() async -> ServerAnswer {
+        let figures = self.admission.figures(at: .now)
+        let isLate = figures.oldest > self.configuration.load.answerTime
+        let isReady = !self.isEnding.load(ordering: .relaxed) && figures.count < figures.limit && !isLate
+        let age = Int(figures.oldest / .milliseconds(1))
+        return .text(
+            isReady ? 200 : 503,
+            "\(isReady ? "ready" : "not ready"): \(figures.count) of \(figures.limit) requests, oldest \(age) ms\n",
+            fields: ["Cache-Control": "no-cache"]
+        )
+    }
+
+    private func metricsAnswer() async -> ServerAnswer {
+        let figures = self.admission.figures(at: .now)
+        let counters = await self.connections.withLock { $0 }?.counters ?? ConnectionActor.Counters()
+        let text = self.metrics.text(
+            connections: counters,
+            admission: figures,
+            loader: await self.loader.statistics()
+        )
+        let data = Data(text.utf8)
+        var head = AnswerHead(status: 200)
+        head.fields.append("text/plain; version=0.0.4; charset=utf-8", for: "Content-Type")
+        head.fields.append(data.count, for: "Content-Length")
+        head.fields.append("no-store", for: "Cache-Control")
+        return ServerAnswer(head, body: .data(data))
+    }
+
+    // MARK: RequestHandling
+
+    func readyAnswer(to request: ServerRequest) -> ServerAnswer? { nil }
+
+    func answer(to request: ServerRequest) async -> ServerAnswer {
+        let path = request.head.path
+        guard path == "/metrics" || path == "/health", let answer = await self.answer(for: path) else {
+            return self.refusal(404, "There are only /metrics and /health here.")
+        }
+        return answer
+    }
+
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { nil }
+
+    func bodyLimit(of request: RequestHead) -> Int { 0 }
+
+    func refusal(_ status: Int, _ reason: String) -> ServerAnswer { self.answers.refusal(status, reason) }
+
+    func didEnd(_ exchange: ExchangeRecord) {}
+
+    func didEndTurn() {}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import TintypeHTTP
+import TintypeImgproxy
+
+/// Answers requests for the page to try the server, and those that the page sends.
+struct PageHandler: Sendable {
+    let configuration: ImageServer.Configuration
+    let answers: ImageAnswers
+    let uploads: UploadStore
+    /// Returns the signer of the current rules.
+    let signer: @Sendable () -> URLSigner?
+
+    /// The answer at `/` of a server without a page.
+    static let name = ServerAnswer.text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
+
+    /// Whether a path takes what the page sends.
+    func takesPost(_ path: String) -> Bool { path == "/upload" || path == "/sign" }
+
+    /// Whether a request names the server by an address of its own: a name that another site made lead here could use
+    /// the page to sign URLs.
+    private func isOwnHost(_ head: RequestHead) -> Bool {
+        guard self.configuration.listensOnLoopback else { return true }
+        let host = head.host ?? ""
+        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
+        return name == "localhost" || name == "::1"
+            || name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
+    }
+
+    /// Whether a request comes from the server's own page, or from no page.
+    private func isOwnPage(_ head: RequestHead) -> Bool {
+        let site = head["Sec-Fetch-Site"]
+        let origin = head["Origin"]
+        return self.isOwnHost(head) && (site == nil || site == "same-origin" || site == "none")
+            && (origin == nil || origin?.hasSuffix("://\(head.host ?? "")") == true)
+    }
+
+    /// Returns the page, or the image that its form describes.
+    func answer(to head: RequestHead) -> ServerAnswer {
+        guard self.isOwnHost(head) else { return Self.name }
+        // Another site must not have its URLs signed by a link or an image.
+        if head.target.contains("?"), self.isOwnPage(head), let path = PageForm.path(of: head.target) {
+            var answer = AnswerHead(status: 303)
+            answer.fields.append(self.signed(path), for: "Location")
+            answer.fields.append(0, for: "Content-Length")
+            answer.fields.append("no-store", for: "Cache-Control")
+            return ServerAnswer(answer)
+        }
+        let page = Data(PageContents.html.utf8)
+        var answer = AnswerHead(status: 200)
+        answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
+        answer.fields.append(page.count, for: "Content-Length")
+        answer.fields.append("no-cache", for: "Cache-Control")
+        answer.fields.append(PageContents.entityTag, for: "ETag")
+        answer.fields.append(PageContents.contentSecurityPolicy, for: "Content-Security-Policy")
+        answer.fields.append("nosniff", for: "X-Content-Type-Options")
+        answer.fields.append("DENY", for: "X-Frame-Options")
+        return ServerAnswer(answer, body: .data(page))
+    }
+
+    /// Returns a path with its signature, or with a word in its place if the server has no keys.
+    private func signed(_ path: String) -> String {
+        self.signer()?.sign(path) ?? "/unsafe\(path)"
+    }
+
+    /// Returns the reason why a POST is refused, before its body is received.
+    func refusal(ofPost head: RequestHead) -> ServerAnswer? {
+        guard self.isOwnPage(head) else { return self.answers.refusal(403, "Only the server's own page may do this.") }
+        // A form of another site cannot send these types without asking first.
+        let type = head["Content-Type"] ?? ""
+        guard head.path != "/upload" || type.hasPrefix("image/") || type == "application/octet-stream" else {
+            return self.answers.refusal(422, "The body must be an image.")
+        }
+        return nil
+    }
+
+    /// Returns the signed path, or the name of the file that was sent.
+    func answer(toPost request: ServerRequest) -> ServerAnswer {
+        if let refusal = self.refusal(ofPost: request.head) { return refusal }
+        guard request.head.path == "/sign" else {
+            let id = self.uploads.add(request.body)
+            let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
+            var head = AnswerHead(status: 200)
+            head.fields.append("application/json", for: "Content-Type")
+            head.fields.append(data.count, for: "Content-Length")
+            head.fields.append("no-store", for: "Cache-Control")
+            return ServerAnswer(head, body: .data(data))
+        }
+        let text = String(decoding: request.body, as: UTF8.self)
+        guard text.hasPrefix("/"), FieldText.isPlain(text) else {
+            return self.answers.refusal(400, "The body must be the path to sign, such as /w:100/plain/https://...")
+        }
+        return .text(200, self.signed(text), fields: ["Cache-Control": "no-store"])
+    }
+}
