@@ -38,7 +38,7 @@ extension ImageServer {
         public var allowedOrigin: String?
         /// A second path of `/health`, or `nil` for none.
         public var healthPath: String?
-        /// Whether answers say in detail what is wrong; for development only.
+        /// Whether answers describe errors in detail; for development only.
         public var explainsErrors = false
         /// The form of log lines, or `nil` for no log.
         public var logFormat: LogFormat? = .text
@@ -46,7 +46,7 @@ extension ImageServer {
         public var logLevel: LogLevel = .info
         /// The settings of the loader: caches, downloads, limits of images.
         ///
-        /// The defaults are stricter than those of `LoaderActor.Configuration`: the server loads what its clients name.
+        /// The defaults are stricter than in `LoaderActor.Configuration`, because clients choose the sources.
         public var loader = Self.loaderDefaults
 
         /// Creates a configuration with the defaults.

@@ -17,7 +17,7 @@ public final class ImageService: Sendable {
     public struct Response: Sendable {
         /// The status code.
         public let status: Int
-        /// The header fields, without those of the connection.
+        /// The header fields, without the connection's own.
         public let headers: HeaderFields
         /// The content; also for HEAD, whose answer must not contain it.
         public let body: Data

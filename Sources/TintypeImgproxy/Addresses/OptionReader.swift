@@ -9,7 +9,7 @@ struct OptionReader {
     /// The presets that contain themselves.
     private(set) var loops: [String] = []
 
-    /// The most options of a URL, with those of all its presets.
+    /// The most options of a URL, with the options of all its presets.
     ///
     /// Nested presets multiply.
     private static let limit = 1_000

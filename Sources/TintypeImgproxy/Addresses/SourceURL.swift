@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The URL of a source in one normal form, so that what is checked is what is fetched.
+/// The URL of a source in one normal form, so that the server fetches the URL that it has checked.
 struct SourceURL: Hashable {
     let scheme: SourceScheme
     /// The name of the host in lower case, or of the bucket.

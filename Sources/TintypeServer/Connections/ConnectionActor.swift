@@ -72,7 +72,7 @@ actor ConnectionActor {
     private var unsentBodies: [BodyIdentity: Int] = [:]
     /// The bytes of these bodies.
     private var unsentByteCount = 0
-    /// The identifiers of requests continue from a random number, so that those of several processes differ.
+    /// The identifiers of requests continue from a random number, so that several processes have different ones.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
     /// The connections that go on in the next turn.
@@ -364,7 +364,7 @@ actor ConnectionActor {
         return true
     }
 
-    /// Receives bytes into the buffer; returns `nil` if there are none, or if the connection has ended.
+    /// Receives bytes into the buffer; returns `nil` without bytes, or if the connection has ended.
     private func receive(_ connection: Connection) -> Int? {
         while true {
             let count = recv(connection.descriptor, &self.buffer, Self.readSize, 0)
@@ -595,7 +595,7 @@ actor ConnectionActor {
         connection.deadline = Self.milliseconds + UInt64(time / .milliseconds(1))
     }
 
-    /// Ends what has taken too long.
+    /// Ends the phases that have taken too long.
     ///
     /// A look at each connection takes a few nanoseconds, less than lists in the order of the deadlines would take at
     /// each change.

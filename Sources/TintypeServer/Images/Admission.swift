@@ -6,7 +6,7 @@ import TintypeConcurrency
 ///
 /// The loader has queues of its own for downloads and for decodes, so that slow origins take no processor time from
 /// others. This bounds the number of requests in them: by origin, so that a slow one cannot take all places; by client,
-/// so that one cannot take those of all others; and in total, by the time that the last one would wait (Little's law).
+/// so that one cannot take all places; and in total, by the time that the last one would wait (Little's law).
 final class Admission: Sendable {
     /// The reason to refuse a request.
     enum Refusal: Error, Sendable, Hashable {

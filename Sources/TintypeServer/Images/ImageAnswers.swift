@@ -32,7 +32,7 @@ final class ImageAnswers: Sendable {
             prepared = known
         } else {
             prepared = self.prepare(response, etag, of: route)
-            // Fields that name a time, or the origin, are not those of the next answer.
+            // The next answer has another time, or comes from a tier.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
         // The usual condition needs no dates.
@@ -247,7 +247,7 @@ final class ImageAnswers: Sendable {
         return ServerAnswer(head)
     }
 
-    /// Returns the answer to a request that asks for no image, or that the server refuses for what it is.
+    /// Returns the refusal of a request, with a reason for the client and the log.
     func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
         var fields: HeaderFields = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
         if status == 405 { fields.append("GET, HEAD, OPTIONS", for: "Allow") }

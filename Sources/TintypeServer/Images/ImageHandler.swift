@@ -7,7 +7,7 @@ import TintypeConcurrency
 import TintypeHTTP
 import TintypeImgproxy
 
-/// Answers the requests to a server: those for images, and by its parts those for the page, purges and its status.
+/// Answers the requests to a server. Its parts answer requests for the page, for purges and for the status.
 final class ImageHandler: RequestHandling {
     let status: StatusHandler
     private let loader: LoaderActor
@@ -162,7 +162,7 @@ final class ImageHandler: RequestHandling {
 
     /// Whether a target names no image, and its answer takes waiting.
     private func needsWaiting(_ target: String) -> Bool {
-        // Longer paths are those of images, except for the one that the configuration names.
+        // Longer paths name images, except for the health path of the configuration.
         let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
         return Self.isInformation(target)
             || target.utf8.count <= longest && self.status.answers(RequestHead.path(of: target))

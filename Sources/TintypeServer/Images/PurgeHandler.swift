@@ -51,7 +51,7 @@ struct PurgeHandler: Sendable {
                 if line[0] == "source" {
                     let old = self.purges.cacheKey(of: name)
                     try self.purges.purge(source: name)
-                    // The bytes of web sources go at once. Others, and what was made of them, are never found again.
+                    // The bytes of web sources go at once. No look-up finds other sources and the images of any source again.
                     if let url = URL(string: name), url.scheme == "http" || url.scheme == "https" {
                         var source = ImageRequest(url: url)
                         source.source.cacheKey = old

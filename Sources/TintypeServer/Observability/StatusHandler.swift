@@ -6,7 +6,7 @@ import Tintype
 import TintypeConcurrency
 import TintypeHTTP
 
-/// Answers whether the server works, and what it has done: `/health`, `/ready` and `/metrics`.
+/// Answers `/health`, `/ready` and `/metrics`: the state of the server, and its counters.
 ///
 /// As a handler of its own it answers on the address for metrics.
 final class StatusHandler: RequestHandling {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import TintypeHTTP
 import TintypeImgproxy
 
-/// Answers requests for the page to try the server, and those that the page sends.
+/// Answers requests for the page to try the server, and the requests of that page.
 struct PageHandler: Sendable {
     let configuration: ImageServer.Configuration
     let answers: ImageAnswers

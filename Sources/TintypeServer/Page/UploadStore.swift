@@ -38,7 +38,7 @@ final class UploadStore: Sendable {
         }
     }
 
-    /// Removes what is over, and the oldest files beyond the limit.
+    /// Removes expired files, and the oldest ones beyond the limit.
     private static func clean(_ uploads: inout [Upload]) {
         let now = ContinuousClock.now
         uploads.removeAll { $0.end <= now }

@@ -16,7 +16,7 @@ extension ServerSettings {
         return groups.joined(separator: "\n\n")
     }
 
-    /// The variables that are understood, and those of imgproxy that have no effect.
+    /// The variables that the server reads, and imgproxy's variables without an effect.
     ///
     /// ```swift
     /// print(ServerSettings.environmentHelp)

@@ -91,7 +91,7 @@ public struct ServerSettings: Sendable {
         return setting.isList ? values : Array(values.prefix(1))
     }
 
-    /// Returns warnings about variables that look like settings and are none, by name.
+    /// Returns warnings about variables that look like settings, but are unknown, by name.
     private static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(ServerSetting.all.flatMap { [$0.variable] + $0.foreignVariables.map { $0.name } })
         return environment.keys.sorted().compactMap { name in

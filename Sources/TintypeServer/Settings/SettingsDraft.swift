@@ -64,7 +64,7 @@ struct SettingsDraft: Sendable {
         return keys
     }
 
-    /// Reads the presets: first those of the file, then the others, which replace presets with the same name.
+    /// Reads the presets: first the file's, then the others, which replace presets with the same name.
     private func presetsByName() throws(SettingError) -> [String: String] {
         var presets: [String: String] = [:]
         var definitions: [String] = []
