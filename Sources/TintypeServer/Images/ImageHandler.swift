@@ -7,7 +7,9 @@ import TintypeConcurrency
 import TintypeHTTP
 import TintypeImgproxy
 
-/// Answers the requests to a server. Its parts answer requests for the page, for purges and for the status.
+/// Answers the requests to a server.
+///
+/// Its parts answer requests for the page, for purges and for the status.
 final class ImageHandler: RequestHandling {
     let status: StatusHandler
     private let loader: LoaderActor

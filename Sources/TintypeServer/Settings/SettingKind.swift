@@ -171,7 +171,9 @@ extension SettingKind where Value == URL {
 }
 
 extension SettingKind where Value == [ImageFormat] {
-    /// The names of formats. Formats that Tintype does not write have no effect.
+    /// The names of formats.
+    ///
+    /// Formats that Tintype does not write have no effect.
     static var formats: SettingKind {
         SettingKind(list: "FORMATS") {
             (values: [SettingValue], warnings: inout [String]) throws(SettingError) -> [ImageFormat] in
