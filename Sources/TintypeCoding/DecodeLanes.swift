@@ -27,6 +27,10 @@ package final class DecodeLanes: Sendable {
 
     private let lanes: [DecodeLane]
     private let loads: Locked<[Load]>
+    /// The turns of jobs with a ``WorkClient``.
+    ///
+    /// A lane runs its jobs in the order in which it got them, so it gets no job before a turn is free.
+    private let turns: WeightedGate
 
     /// Creates `count` lanes, at least one.
     ///
@@ -39,6 +43,7 @@ package final class DecodeLanes: Sendable {
         let count = max(1, count)
         self.lanes = (0..<count).map { DecodeLane(index: $0, startThread: startThread) }
         self.loads = Locked(Array(repeating: Load(), count: count))
+        self.turns = WeightedGate(capacity: count)
     }
 
     /// Runs `work` on the least loaded lane.
@@ -48,10 +53,24 @@ package final class DecodeLanes: Sendable {
     /// - Throws: `CancellationError` if the task is cancelled before the work begins, `CodingError.Code.tooManyThreads`
     ///   or `.outOfMemory` if no lane has a thread, any error of the work.
     package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
-        let index = try self.takeLane()
-        defer { self.loads.withLock { $0[index].count -= 1 } }
-        return try await self.lanes[index].run(work)
+        try await self.withTurn {
+            let index = try self.takeLane()
+            defer { self.loads.withLock { $0[index].count -= 1 } }
+            return try await self.lanes[index].run(work)
+        }
     }
+
+    /// Runs `operation` in its turn: the next free lane is for the client with the fewest jobs on lanes.
+    private func withTurn<Result>(_ operation: () async throws -> Result) async throws -> Result {
+        guard WorkClient.current != nil else { return try await operation() }
+        return try await self.turns.withWeight(1, operation: operation)
+    }
+
+    /// Returns the time for which the oldest job with a client has waited for its turn.
+    package func oldestWait(at time: ContinuousClock.Instant) -> Duration { self.turns.oldestWait(at: time) }
+
+    /// The number of jobs with a client that wait for their turn.
+    var waitingCount: Int { self.turns.waiterCount }
 
     /// The number of idle lanes.
     package var idleCount: Int {
@@ -78,30 +97,32 @@ package final class DecodeLanes: Sendable {
         help: @escaping @Sendable (_ isWanted: () -> Bool) -> Void,
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
-        let index = try self.takeLane()
-        defer { self.loads.withLock { $0[index].count -= 1 } }
-        return try await withThrowingTaskGroup(of: Result?.self) { group in
-            for helper in self.takeHelpers(atMost: helperCount) {
-                guard let place = reserve() else {
-                    self.endHelp(of: helper)
-                    continue
-                }
-                group.addTask {
-                    defer { withExtendedLifetime(place) { self.endHelp(of: helper) } }
-                    let lane = self.lanes[helper]
-                    try await lane.run {
-                        self.loads.withLock { $0[helper].help = .begun }
-                        help { lane.hasWaitingWork || self.loads.withLock { $0[helper].count > 0 } }
+        try await self.withTurn {
+            let index = try self.takeLane()
+            defer { self.loads.withLock { $0[index].count -= 1 } }
+            return try await withThrowingTaskGroup(of: Result?.self) { group in
+                for helper in self.takeHelpers(atMost: helperCount) {
+                    guard let place = reserve() else {
+                        self.endHelp(of: helper)
+                        continue
                     }
-                    return nil
+                    group.addTask {
+                        defer { withExtendedLifetime(place) { self.endHelp(of: helper) } }
+                        let lane = self.lanes[helper]
+                        try await lane.run {
+                            self.loads.withLock { $0[helper].help = .begun }
+                            help { lane.hasWaitingWork || self.loads.withLock { $0[helper].count > 0 } }
+                        }
+                        return nil
+                    }
                 }
+                group.addTask { try await self.lanes[index].run(work) }
+                var result: Result?
+                while let ended = try await group.next() { result = ended ?? result }
+                // Helpers return `nil`; `work` returns a result or throws, so there is a result.
+                guard let result else { throw CancellationError() }
+                return result
             }
-            group.addTask { try await self.lanes[index].run(work) }
-            var result: Result?
-            while let ended = try await group.next() { result = ended ?? result }
-            // Helpers return `nil`; `work` returns a result or throws, so there is a result.
-            guard let result else { throw CancellationError() }
-            return result
         }
     }
 

@@ -4,7 +4,8 @@
 ///
 /// The loader weighs each decode by the bytes of pixels it will allocate, so that the gate
 /// bounds the memory of all decodes together. Operations enter in the order in which they
-/// came: a heavy one is never overtaken by lighter ones behind it.
+/// came: a heavy one is never overtaken by lighter ones behind it. Only operations of a
+/// ``WorkClient`` with fewer operations inside go first.
 public final class WeightedGate: Sendable {
     private let state: Locked<WeightedGateState>
 
@@ -21,6 +22,11 @@ public final class WeightedGate: Sendable {
 
     /// The number of operations that wait to enter.
     public var waiterCount: Int { self.state.withLock { $0.waiterCount } }
+
+    /// Returns the time for which the oldest operation has waited to enter; zero if none waits.
+    package func oldestWait(at time: ContinuousClock.Instant) -> Duration {
+        self.state.withLock { $0.oldestStart }?.duration(to: time) ?? .zero
+    }
 
     /// Lets nothing in until ``resume()``; those inside go on.
     public func suspend() {
@@ -48,8 +54,9 @@ public final class WeightedGate: Sendable {
         operation: () async throws -> Result
     ) async throws -> Result {
         let weight = min(max(0, weight), self.state.withLock { $0.capacity })
-        try await self.enter(weight)
-        defer { self.leave(weight) }
+        let client = WorkClient.current
+        try await self.enter(weight, client)
+        defer { self.leave(weight, client) }
         return try await operation()
     }
 
@@ -58,14 +65,16 @@ public final class WeightedGate: Sendable {
         private let gate: WeightedGate
         /// The weight that is inside.
         public let weight: Int
+        private let client: WorkClient?
 
-        fileprivate init(_ gate: WeightedGate, weight: Int) {
+        fileprivate init(_ gate: WeightedGate, weight: Int, _ client: WorkClient?) {
             self.gate = gate
             self.weight = weight
+            self.client = client
         }
 
         deinit {
-            self.gate.leave(self.weight)
+            self.gate.leave(self.weight, self.client)
         }
     }
 
@@ -76,24 +85,26 @@ public final class WeightedGate: Sendable {
     /// - Throws: `CancellationError` if the caller is cancelled while it waits.
     public func place(for weight: Int) async throws -> Place {
         let weight = min(max(0, weight), self.state.withLock { $0.capacity })
-        try await self.enter(weight)
-        return Place(self, weight: weight)
+        let client = WorkClient.current
+        try await self.enter(weight, client)
+        return Place(self, weight: weight, client)
     }
 
     /// Takes `weight` in if there is room for it now, and no caller waits; never more than the whole capacity.
     ///
     /// For what can be left out: it neither waits nor lets others wait for long.
     public func placeIfFree(for weight: Int) -> Place? {
-        let weight = max(0, weight)
-        return self.state.withLock { $0.enterIfFree(weight: weight) } ? Place(self, weight: weight) : nil
+        let (weight, client) = (max(0, weight), WorkClient.current)
+        return self.state.withLock { $0.enterIfFree(weight: weight, client) }
+            ? Place(self, weight: weight, client) : nil
     }
 
-    private func enter(_ weight: Int) async throws {
+    private func enter(_ weight: Int, _ client: WorkClient?) async throws {
         let id = self.state.withLock { $0.makeWaiterID() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let action = self.state.withLock { state in
-                    Task.isCancelled ? .refuse : state.enter(id: id, weight: weight, continuation: continuation)
+                    Task.isCancelled ? .refuse : state.enter(id: id, weight: weight, client, continuation: continuation)
                 }
                 switch action {
                 case .proceed: continuation.resume()
@@ -108,8 +119,8 @@ public final class WeightedGate: Sendable {
         }
     }
 
-    private func leave(_ weight: Int) {
-        for continuation in self.state.withLock({ $0.leave(weight: weight) }) { continuation.resume() }
+    private func leave(_ weight: Int, _ client: WorkClient?) {
+        for continuation in self.state.withLock({ $0.leave(weight: weight, client) }) { continuation.resume() }
     }
 }
 
@@ -122,6 +133,8 @@ struct WeightedGateState {
     private struct Waiter {
         let id: UInt64
         let weight: Int
+        let client: WorkClient?
+        let start: ContinuousClock.Instant
         let continuation: Continuation
     }
 
@@ -135,9 +148,13 @@ struct WeightedGateState {
     private(set) var used = 0
     private(set) var isSuspended = false
     private var waiters: [Waiter] = []
+    /// The number of operations inside, by client.
+    private var counts: [WorkClient: Int] = [:]
     private var lastID: UInt64 = 0
 
     var waiterCount: Int { self.waiters.count }
+    /// The time at which the oldest waiter came.
+    var oldestStart: ContinuousClock.Instant? { self.waiters.first?.start }
 
     init(capacity: Int) {
         self.capacity = capacity
@@ -148,19 +165,21 @@ struct WeightedGateState {
         return self.lastID
     }
 
-    mutating func enter(id: UInt64, weight: Int, continuation: Continuation) -> EnterAction {
-        // Nothing overtakes: a heavy waiter at the head would otherwise starve.
-        guard self.isSuspended || !self.waiters.isEmpty || weight > self.capacity - self.used else {
-            self.used += weight
-            return .proceed
-        }
-        self.waiters.append(Waiter(id: id, weight: weight, continuation: continuation))
+    mutating func enter(
+        id: UInt64,
+        weight: Int,
+        _ client: WorkClient? = nil,
+        continuation: Continuation
+    ) -> EnterAction {
+        if self.enterIfFree(weight: weight, client) { return .proceed }
+        let waiter = Waiter(id: id, weight: weight, client: client, start: .now, continuation: continuation)
+        self.waiters.append(waiter)
         return .wait
     }
 
-    mutating func enterIfFree(weight: Int) -> Bool {
-        guard !self.isSuspended, self.waiters.isEmpty, weight <= self.capacity - self.used else { return false }
-        self.used += weight
+    mutating func enterIfFree(weight: Int, _ client: WorkClient? = nil) -> Bool {
+        guard !self.isSuspended, weight <= self.capacity - self.used, self.isBeforeWaiters(client) else { return false }
+        self.add(weight, client)
         return true
     }
 
@@ -173,8 +192,9 @@ struct WeightedGateState {
         return self.admit()
     }
 
-    mutating func leave(weight: Int) -> [Continuation] {
+    mutating func leave(weight: Int, _ client: WorkClient? = nil) -> [Continuation] {
         self.used -= weight
+        if let client, let count = self.counts[client] { self.counts[client] = count > 1 ? count - 1 : nil }
         return self.admit()
     }
 
@@ -186,15 +206,36 @@ struct WeightedGateState {
     }
 
     private mutating func admit() -> [Continuation] {
-        guard !self.isSuspended else { return [] }
-        var admitted = 0
-        for waiter in self.waiters {
-            guard waiter.weight <= self.capacity - self.used else { break }
-            self.used += waiter.weight
-            admitted += 1
+        var admitted: [Continuation] = []
+        while !self.isSuspended, let index = self.nextIndex, self.waiters[index].weight <= self.capacity - self.used {
+            let waiter = self.waiters.remove(at: index)
+            self.add(waiter.weight, waiter.client)
+            admitted.append(waiter.continuation)
         }
-        let continuations = self.waiters[..<admitted].map(\.continuation)
-        self.waiters.removeFirst(admitted)
-        return continuations
+        return admitted
     }
+
+    private mutating func add(_ weight: Int, _ client: WorkClient?) {
+        self.used += weight
+        if let client { self.counts[client, default: 0] += 1 }
+    }
+
+    /// The oldest waiter of the client with the fewest operations inside.
+    ///
+    /// Nothing else overtakes: a heavy waiter would otherwise starve.
+    private var nextIndex: Int? {
+        guard !self.counts.isEmpty else { return self.waiters.indices.first }
+        return self.waiters.indices.min {
+            self.count(of: self.waiters[$0].client) < self.count(of: self.waiters[$1].client)
+        }
+    }
+
+    /// Whether an operation that comes now is the next one.
+    private func isBeforeWaiters(_ client: WorkClient?) -> Bool {
+        let count = self.count(of: client)
+        return self.waiters.allSatisfy { count < self.count(of: $0.client) }
+    }
+
+    /// The number of operations of a client inside; 0 without a client.
+    private func count(of client: WorkClient?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 }

@@ -4,55 +4,47 @@
 package enum PercentEncoding {
     /// `text` with each byte over 0x7F encoded.
     package static func encodeNonASCII(_ text: some Sequence<UInt8>) -> String {
-        self.encode(text) { $0 < 0x80 }
+        self.encode(Array(text)) { $0 < 0x80 }
     }
 
     /// Returns `text` with each byte encoded, except for unreserved ones (RFC 3986, 2.3) and the `allowed` ones.
     package static func encode(_ text: some Sequence<UInt8>, allowing allowed: String = "") -> String {
-        let allowed = Array(allowed.utf8)
-        return self.encode(text) { self.isUnreserved($0) || allowed.contains($0) }
+        let kept = ByteSet.unreserved.union(ByteSet(allowed))
+        return self.encode(Array(text), keeping: kept.contains)
     }
 
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
-    }
-
-    private static func encode(_ text: some Sequence<UInt8>, keeping isKept: (UInt8) -> Bool) -> String {
+    private static func encode(_ text: [UInt8], keeping isKept: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var encoded: [UInt8] = []
+        encoded.reserveCapacity(text.count)
         for byte in text {
             if isKept(byte) {
                 encoded.append(byte)
             } else {
-                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                encoded.append(UInt8(ascii: "%"))
+                encoded.append(digits[Int(byte >> 4)])
+                encoded.append(digits[Int(byte & 15)])
             }
         }
         return String(decoding: encoded, as: UTF8.self)
     }
 
     /// The bytes that `text` stands for; a percent sign without two digits stands for itself.
-    package static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
+        // Other modules call the generic function, which would be slow byte by byte.
+        let text = Array(text)
+        guard var index = text.firstIndex(of: UInt8(ascii: "%")) else { return text }
+        var bytes = Array(text[..<index])
         bytes.reserveCapacity(text.count)
-        var index = text.startIndex
-        while index != text.endIndex {
-            let byte = text[index]
-            index = text.index(after: index)
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = text[index...].prefix(2)
-            if let high = digits.first, let low = digits.dropFirst().first, let value = self.byte(high, low) {
+        while index < text.count {
+            if text[index] == UInt8(ascii: "%"), index + 2 < text.count,
+                let value = self.byte(text[index + 1], text[index + 2])
+            {
                 bytes.append(value)
-                index = digits.endIndex
+                index += 3
             } else {
-                bytes.append(byte)
+                bytes.append(text[index])
+                index += 1
             }
         }
         return bytes

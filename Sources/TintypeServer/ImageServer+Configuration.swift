@@ -15,6 +15,11 @@ extension ImageServer {
         public var listenAddress = "127.0.0.1:8080"
         /// The address of a second listener that answers `/metrics` alone, or `nil` to answer it on the first one.
         public var metricsAddress: String?
+        /// The names, without ports, to which the server answers in addition to `localhost`, `127.0.0.0/8` and `[::1]`.
+        ///
+        /// Other values of `Host` are refused with 421. Without a name, the default, that is so only for servers without
+        /// keys on a loopback address; other servers answer to every name. ``ImageService`` answers to every name.
+        public var hosts: [String] = []
         /// Whether a server without keys may listen on addresses that other machines reach; default false.
         public var isInsecure = false
         /// Whether `/` shows a page to try the server; `nil`, the default, shows it on

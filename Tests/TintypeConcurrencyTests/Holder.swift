@@ -9,11 +9,13 @@ struct Holder {
     private let exit = Gate()
     private let task: Task<Void, any Error>
 
-    init(_ gate: WeightedGate, weight: Int) {
+    init(_ gate: WeightedGate, weight: Int, client: WorkClient? = nil) {
         self.task = Task { [entered, exit] in
-            try await gate.withWeight(weight) {
-                await entered.open()
-                await exit.wait()
+            try await WorkClient.$current.withValue(client) {
+                try await gate.withWeight(weight) {
+                    await entered.open()
+                    await exit.wait()
+                }
             }
         }
     }

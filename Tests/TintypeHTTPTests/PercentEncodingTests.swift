@@ -15,4 +15,16 @@ struct PercentEncodingTests {
         #expect(PercentEncoding.encode(text.utf8, allowing: allowed) == encoded)
         #expect(PercentEncoding.decode(encoded.utf8) == Array(text.utf8))
     }
+
+    @Test(
+        "a percent sign without two digits stands for itself",
+        arguments: [
+            ("", ""), ("%", "%"), ("a%4", "a%4"), ("%41", "A"), ("%4%41", "%4A"), ("%%41", "%A"), ("%zz%7a", "%zzz"),
+            ("%2541", "%41"), ("%+1", "%+1"),
+        ]
+    )
+    func decoding(text: String, decoded: String) {
+        #expect(PercentEncoding.decode(text.utf8) == Array(decoded.utf8))
+        #expect(PercentEncoding.decode(("%41" + text).utf8.dropFirst(3)) == Array(decoded.utf8))
+    }
 }

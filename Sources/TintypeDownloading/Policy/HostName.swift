@@ -20,9 +20,11 @@ enum HostName {
     static func canonical(_ host: String) -> String? {
         // A dot at the end only says that the name is whole.
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        // The length comes first, because the host may be as long as a URL.
+        guard name.utf8.count <= 253 else { return nil }
         if let address = Self.address(name) { return address.unmapped.description }
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard name.utf8.count <= 253, !Self.endsInNumber(name), labels.allSatisfy(Self.isLabel) else { return nil }
+        guard !Self.endsInNumber(name), labels.allSatisfy(Self.isLabel) else { return nil }
         return name.lowercased()
     }
 

@@ -44,6 +44,7 @@ package struct AnswerHead: Sendable, Equatable {
         case 414: "URI Too Long"
         case 416: "Range Not Satisfiable"
         case 417: "Expectation Failed"
+        case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"

@@ -6,6 +6,8 @@ struct ByteSet: Sendable {
 
     /// The bytes of tokens, such as methods and names of fields (RFC 9110, 5.6.2).
     static let token = ByteSet(alphanumeric + "!#$%&'*+-.^_`|~")
+    /// The bytes that mean the same escaped and not (RFC 3986, 2.3).
+    static let unreserved = ByteSet(alphanumeric + "-._~")
     /// The bytes of host names: unreserved characters, sub-delimiters and percent signs (RFC 3986, 3.2.2).
     static let hostName = ByteSet(alphanumeric + "-._~!$&'()*+,;=%")
     /// The bytes between the brackets of an IPv6 address.
@@ -25,6 +27,15 @@ struct ByteSet: Sendable {
         }
         self.low = low
         self.high = high
+    }
+
+    private init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    func union(_ other: ByteSet) -> ByteSet {
+        ByteSet(low: self.low | other.low, high: self.high | other.high)
     }
 
     func contains(_ byte: UInt8) -> Bool {

@@ -109,7 +109,7 @@ package struct AddressParser: Sendable {
                 rest = rest[end...].dropFirst()
                 break
             }
-            guard segment.contains(self.separator) else {
+            guard segment.firstIndex(of: self.separator) != nil else {
                 let isRetired = isFirst && Self.retired.contains(String(decoding: segment, as: UTF8.self))
                 guard !isRetired else {
                     throw .invalidURL("URLs without names of options are not supported. Start them with rs: or size:.")
@@ -159,9 +159,9 @@ package struct AddressParser: Sendable {
         }
         var version: [UInt8]?
         let separator = Array(self.settings.objectVersionSeparator.utf8)
-        if !separator.isEmpty, !Self.isWeb(source), let range = source.firstRange(of: separator) {
-            version = Array(source[range.upperBound...])
-            source.removeSubrange(range.lowerBound...)
+        if !separator.isEmpty, !Self.isWeb(source), let start = source[...].firstIndex(of: separator) {
+            version = Array(source[(start + separator.count)...])
+            source.removeSubrange(start...)
         }
         let url = try SourceURL(source)
         guard self.settings.schemes.contains(url.scheme) else {
@@ -200,8 +200,9 @@ package struct AddressParser: Sendable {
     }
 
     private static func endsWithHost(_ base: [UInt8]) -> Bool {
-        guard let mark = base.firstRange(of: Array("://".utf8)), mark.upperBound < base.endIndex else { return false }
-        return !base[mark.upperBound...].contains(UInt8(ascii: "/"))
+        guard let mark = base[...].firstIndex(of: Array("://".utf8)) else { return false }
+        let host = base[(mark + 3)...]
+        return !host.isEmpty && !host.contains(UInt8(ascii: "/"))
     }
 
     private static func preset(
@@ -214,7 +215,7 @@ package struct AddressParser: Sendable {
         }
         var options: [OptionText] = []
         for segment in Array(text.utf8).split(separator: UInt8(ascii: "/")) {
-            guard segment.contains(separator) else {
+            guard segment.firstIndex(of: separator) != nil else {
                 let segment = Quotation.of(String(decoding: segment, as: UTF8.self))
                 throw AddressSettingsError(message: "Preset \(name): The option \(segment) has no argument.")
             }

@@ -11,9 +11,10 @@ struct OptionText: Sendable, Hashable {
     ///
     /// Throws if there is no such option.
     init(_ segment: ArraySlice<UInt8>, separator: [UInt8]) throws(AddressError) {
-        var parts = segment.texts(separatedBy: separator)
-        self.spelling = parts.removeFirst()
-        self.arguments = parts
+        let end = segment.firstIndex(of: separator) ?? segment.endIndex
+        self.spelling = String(decoding: segment[..<end], as: UTF8.self)
+        self.arguments =
+            end == segment.endIndex ? [] : segment[(end + separator.count)...].texts(separatedBy: separator)
         guard let name = OptionName(urlName: self.spelling) else {
             let name = Quotation.of(self.spelling)
             throw .invalidURL(
@@ -23,34 +24,5 @@ struct OptionText: Sendable, Hashable {
             )
         }
         self.name = name
-    }
-}
-
-extension ArraySlice<UInt8> {
-    /// Returns the texts between the separators; a single one if there is no separator.
-    ///
-    /// The separator is not empty.
-    func texts(separatedBy separator: [UInt8]) -> [String] {
-        var texts: [String] = []
-        var start = self.startIndex
-        var index = start
-        while index < self.endIndex {
-            if self[index] == separator[0], self[index...].starts(with: separator) {
-                texts.append(String(decoding: self[start..<index], as: UTF8.self))
-                index += separator.count
-                start = index
-            } else {
-                index += 1
-            }
-        }
-        texts.append(String(decoding: self[start...], as: UTF8.self))
-        return texts
-    }
-
-    /// Whether the separator occurs.
-    ///
-    /// It is not empty.
-    func contains(_ separator: [UInt8]) -> Bool {
-        self.indices.contains { self[$0] == separator[0] && self[$0...].starts(with: separator) }
     }
 }

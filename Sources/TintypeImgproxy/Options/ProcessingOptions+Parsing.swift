@@ -208,7 +208,7 @@ extension ProcessingOptions {
             name = decoded
         }
         // A line break would end the field of the response.
-        guard name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+        guard name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F ~= $0.value) }) else {
             throw OptionError(message: "The file name has a control character.")
         }
         self.fileName = name.isEmpty ? nil : name

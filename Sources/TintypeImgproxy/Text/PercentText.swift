@@ -25,18 +25,21 @@ enum PercentText {
     ///
     /// Escapes stay as they are. A percent sign without two digits is encoded.
     static func encodeInvalid(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        guard !text.allSatisfy(self.isValid) || text.contains(UInt8(ascii: "%")) else { return Array(text) }
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
-        for (index, byte) in zip(text.indices, text) {
+        for index in text.indices {
+            let byte = text[index]
             let isValid =
                 byte == UInt8(ascii: "%")
-                ? text[index...].dropFirst().prefix(2).compactMap(Hexadecimal.value(of:)).count == 2
+                ? index + 2 < text.endIndex && Hexadecimal.value(of: text[index + 1]) != nil
+                    && Hexadecimal.value(of: text[index + 2]) != nil
                 : self.isValid(byte)
             if isValid {
                 result.append(byte)
             } else {
-                result += [UInt8(ascii: "%"), Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
+                result.append(UInt8(ascii: "%"))
+                result.append(Self.digits[Int(byte >> 4)])
+                result.append(Self.digits[Int(byte & 15)])
             }
         }
         return result

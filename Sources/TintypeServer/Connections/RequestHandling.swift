@@ -62,6 +62,9 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     /// The network of the client: an IPv6 host may use all addresses of its /64.
     package var network: ClientAddress { self.isMapped ? self : ClientAddress(high: self.high, low: 0) }
 
+    /// The address as a number.
+    var number: UInt128 { UInt128(self.high) << 64 | UInt128(self.low) }
+
     private init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low

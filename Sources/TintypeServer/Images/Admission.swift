@@ -166,3 +166,10 @@ struct AdmissionState {
         counts[key] = count > 1 ? count - 1 : nil
     }
 }
+
+extension WorkClient {
+    /// The network of a client, which counts as one client here as well.
+    init(_ address: ClientAddress) {
+        self.init(number: address.network.number)
+    }
+}

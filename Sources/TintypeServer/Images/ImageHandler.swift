@@ -254,7 +254,9 @@ final class ImageHandler: RequestHandling {
         let start = ContinuousClock.now
         let trace = TraceContext(request.head)
         do {
-            return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
+            return try await WorkClient.$current.withValue(WorkClient(request.client)) {
+                try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
+            }
         } catch is CancellationError {
             // An image that takes too long would take a lane again and again.
             if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {

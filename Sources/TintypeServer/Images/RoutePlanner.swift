@@ -96,7 +96,7 @@ final class RoutePlanner: Sendable {
         request.caching.originals = .disk
         request.caching.variants = .none
         self.setLimits(options.limits, of: &request)
-        let origin = Self.origin(of: request.url)
+        let origin = Self.origin(of: address)
         guard !options.isRaw else {
             return ImageRoute(address: address, work: .raw(request), varies: false, origin: origin)
         }
@@ -209,8 +209,11 @@ final class RoutePlanner: Sendable {
         return ImageFormat(name).map { all.intersection([$0]) } ?? []
     }
 
-    private static func origin(of url: URL) -> String {
-        "\(url.scheme ?? "")://\(url.host() ?? ""):\(url.port ?? 0)"
+    /// The start of the source until its path.
+    private static func origin(of address: ImageAddress) -> String {
+        let source = address.source.utf8
+        let rest = source.dropFirst(address.scheme.rawValue.utf8.count + "://".utf8.count)
+        return String(address.source[..<(rest.firstIndex(of: UInt8(ascii: "/")) ?? source.endIndex)])
     }
 }
 

@@ -18,14 +18,10 @@ struct PageHandler: Sendable {
     /// Whether a path takes what the page sends.
     func takesPost(_ path: String) -> Bool { path == "/upload" || path == "/sign" }
 
-    /// Whether a request names the server by an address of its own: a name that another site made lead here could use
-    /// the page to sign URLs.
+    /// Whether a request names the server by a name of its own: a name that another site made lead here could use the page
+    /// to sign URLs.
     private func isOwnHost(_ head: RequestHead) -> Bool {
-        guard self.configuration.listensOnLoopback else { return true }
-        let host = head.host ?? ""
-        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" }.dropFirst() : host.prefix { $0 != ":" }
-        return name == "localhost" || name == "::1"
-            || name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
+        !self.configuration.listensOnLoopback || AllowedHosts(self.configuration.hosts).contains(head.host)
     }
 
     /// Whether a request comes from the server's own page, or from no page.

@@ -16,6 +16,7 @@ extension ImageServer.Configuration {
     /// - Throws: ``SettingError`` for the first mistake.
     public func check() throws(SettingError) {
         try self.checkListeners()
+        try self.checkHosts()
         try self.checkPage()
         try self.addresses.check()
         try self.images.check()
@@ -52,6 +53,21 @@ extension ImageServer.Configuration {
             throw SettingError(
                 "Other machines reach \(self.listenAddress), and without keys everyone could use the server. Give a "
                     + "key and a salt, listen on 127.0.0.1, or permit it with --insecure."
+            )
+        }
+    }
+
+    private func checkHosts() throws(SettingError) {
+        for host in self.hosts {
+            let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+            let isAddress = IPAddress(name) != nil
+            let isName =
+                !host.isEmpty && host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/:@*[]?#\\".utf8.contains($0) }
+            try Self.require(
+                name == host ? isName : isAddress,
+                "host",
+                "must be a name as in Host fields without its port, such as images.example.org or [fd00::1], and not "
+                    + host
             )
         }
     }

@@ -17,6 +17,12 @@ extension ServerSetting {
             foreign: ["IMGPROXY_PROMETHEUS_BIND"]
         ) { $0.configuration.metricsAddress = $1 },
         ServerSetting(
+            "host",
+            .list("NAME"),
+            "a name, without a port, to which the server answers in addition to localhost, 127.0.0.0/8 and [::1]; by "
+                + "default only servers without keys on a loopback address refuse other names"
+        ) { $0.configuration.hosts = $1 },
+        ServerSetting(
             "insecure",
             .flag,
             "permits an address that other machines reach although there are no keys, so that everyone can use the "

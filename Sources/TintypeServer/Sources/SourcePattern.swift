@@ -65,18 +65,21 @@ struct SourcePattern: Sendable {
             throw .notAPattern(text, "has a host with other letters than ASCII, which URLs have in Punycode (xn--...)")
         }
         // Names of buckets are told apart by case.
-        self.labels = Self.labels(of: self.scheme == Array("s3".utf8) ? host : host.lowercased()[...])
+        let name = self.scheme == Array("s3".utf8) ? String(host) : host.lowercased()
+        self.labels = Self.labels(of: name).map { Array($0) }
     }
 
     /// Whether the pattern allows a source.
     func matches(_ address: SourceAddress) -> Bool {
-        guard Self.matches(self.scheme, Array(address.scheme.utf8)), self.admits(port: address) else { return false }
-        if let labels, !Self.matches(labels: labels, Self.labels(of: address.host[...])) { return false }
+        guard self.scheme.elementsEqual(address.scheme.utf8), self.admits(port: address) else { return false }
+        if let labels, !Self.matches(labels: labels, Self.labels(of: address.host)) { return false }
         guard let segments else { return true }
         // A server may leave the allowed folder by them.
-        guard !address.hasDotSegments, address.segments.count >= segments.count else { return false }
+        guard !address.hasDotSegments else { return false }
+        let names = address.segments(segments.count)
+        guard names.count >= segments.count else { return false }
         let last = segments.count - 1
-        return zip(segments, address.segments).enumerated().allSatisfy { index, pair in
+        return zip(segments, names).enumerated().allSatisfy { index, pair in
             Self.matches(pair.0 + (index == last ? [UInt8(ascii: "*")] : []), pair.1)
         }
     }
@@ -90,15 +93,17 @@ struct SourcePattern: Sendable {
     }
 
     /// Returns the labels of a host in the spelling of ``SourceAddress``.
-    private static func labels(of host: Substring) -> [[UInt8]] {
-        let host = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host
-        let name = host.hasSuffix(".") ? host.dropLast() : host
-        return name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            .map { Array($0) }
+    private static func labels(of host: String) -> [ArraySlice<UInt8>] {
+        var name = Array(host.utf8)[...]
+        if name.first == UInt8(ascii: "["), name.last == UInt8(ascii: "]"), name.count > 1 {
+            name = name.dropFirst().dropLast()
+        }
+        if name.last == UInt8(ascii: ".") { name.removeLast() }
+        return name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
     /// Whether the labels of a host match: a first star stands for one label or more.
-    private static func matches(labels pattern: [[UInt8]], _ labels: [[UInt8]]) -> Bool {
+    private static func matches(labels pattern: [[UInt8]], _ labels: [ArraySlice<UInt8>]) -> Bool {
         let rest = pattern.first == [UInt8(ascii: "*")] ? pattern.dropFirst() : pattern[...]
         guard rest.count == pattern.count ? labels.count == rest.count : labels.count > rest.count else { return false }
         return zip(rest, labels.suffix(rest.count)).allSatisfy { self.matches($0, $1) }
@@ -107,10 +112,10 @@ struct SourcePattern: Sendable {
     /// Whether a text matches, with stars for any number of bytes.
     ///
     /// Only the last star is ever moved, so the time is bounded by the product of the lengths.
-    static func matches(_ pattern: [UInt8], _ text: [UInt8]) -> Bool {
-        var (position, index) = (0, 0)
+    static func matches(_ pattern: [UInt8], _ text: ArraySlice<UInt8>) -> Bool {
+        var (position, index) = (0, text.startIndex)
         var star: (position: Int, index: Int)?
-        while index < text.count {
+        while index < text.endIndex {
             if position < pattern.count, pattern[position] == UInt8(ascii: "*") {
                 star = (position, index)
                 position += 1

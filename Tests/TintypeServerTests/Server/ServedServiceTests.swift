@@ -279,9 +279,13 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the page does not answer to a name that another site made lead here")
+    @Test("the page of a server with keys does not answer to a name that another site made lead here")
     func rebinding() async throws {
-        try await ServerFixture.run(change: { $0.showsPage = true }) { fixture in
+        let change: (inout ImageServer.Configuration) throws -> Void = {
+            $0.showsPage = true
+            $0.addresses.keys = [try SignatureKey(key: "00ff10", salt: "00")]
+        }
+        try await ServerFixture.run(change: change) { fixture in
             let client = try await ServerClient(to: fixture.server.address)
             await client.send("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
             #expect(try await client.receive()["Content-Type"] != "text/html; charset=utf-8")

@@ -60,6 +60,7 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("metrics-listen", "[::1]:9100", foreign: ["IMGPROXY_PROMETHEUS_BIND": "[::1]:9100"]) {
             $0.metricsAddress == "[::1]:9100"
         },
+        SettingCase("host", "a.test, [fd00::1]") { $0.hosts == ["a.test", "[fd00::1]"] },
         SettingCase("insecure", "true") { $0.isInsecure },
         SettingCase("ui", "true") { $0.showsPage == true },
         SettingCase("ui", "false") { $0.showsPage == false },

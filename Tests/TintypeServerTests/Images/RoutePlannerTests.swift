@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import Tintype
+import TintypeTestTraits
+
+@testable import TintypeServer
+
+/// The plans that are made of URLs.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct RoutePlannerTests {
+    private func route(_ target: String) async throws -> ImageRoute {
+        var configuration = ImageServer.Configuration()
+        configuration.loader.disk = nil
+        configuration.logFormat = nil
+        configuration.sources.localRoot = URL(filePath: "/")
+        configuration.sources.s3 = ImageServer.Configuration.Sources.S3()
+        let service = try await ImageService(configuration)
+        let (planner, purges) = (service.handler.planner, service.handler.purges)
+        let route = try planner.route(for: target, acceptsWebP: false, now: 0, purges: purges)
+        await service.shutdown()
+        return route
+    }
+
+    @Test(
+        "sources on the same host and port share an origin",
+        arguments: [
+            ("http://e.example/a", "http://e.example"), ("HTTP://E.example:80/b/c", "http://e.example"),
+            ("http://e.example%3Fa=/b", "http://e.example"), ("https://e.example/a", "https://e.example"),
+            ("http://e.example:8080/a", "http://e.example:8080"), ("http://[::1]:81/a", "http://[::1]:81"),
+            ("local:///a/b", "local://"), ("s3://bucket/a/b", "s3://bucket"),
+        ]
+    )
+    func origins(source: String, origin: String) async throws {
+        #expect(try await self.route("/_/plain/\(source)").origin == origin)
+    }
+
+    @Test("the key of a file or an object is encoded once")
+    func keys() async throws {
+        let file = try await self.route("/_/plain/local:///%C3%A9%2520%23.png").request.url.absoluteString
+        #expect(file == "local:///%C3%A9%2520%23.png")
+        let object = try await self.route("/_/plain/s3://bucket/a%2520b%3Fv%2520/1").request.url.absoluteString
+        #expect(object == "s3://bucket/a%2520b?v%2520%2F1")
+    }
+}
