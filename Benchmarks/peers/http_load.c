@@ -13,8 +13,8 @@
 //
 // The last three print "ready" when all connections have come so far, and end when standard input ends or the server
 // has closed all connections. Targets take turns, and a # in one is replaced by a number that counts up from FIRST.
-// After a status of 429 or 503, a connection waits PAUSE milliseconds, as Retry-After requests. FIELDS are whole lines
-// of the head. Each connection has an address of its own, because the server limits single clients.
+// After a status of 429 or 503, a connection waits PAUSE to 2 x PAUSE milliseconds, as Retry-After requests. FIELDS are
+// whole lines of the head. Each connection has an address of its own, because the server limits single clients.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -149,7 +149,8 @@ static void finish(struct connection *c) {
         come++;
         c->state = RESTING;
     } else if (pause_time > 0 && (c->status == 429 || c->status == 503)) {
-        c->start = now() + pause_time;
+        // Clients that wait equally long would come back together.
+        c->start = now() + pause_time * (1 + rand() / (double)RAND_MAX);
         c->state = PAUSED;
     } else {
         begin(c);
@@ -311,7 +312,10 @@ int main(int count, char **arguments) {
     started = now();
     for (int i = 0; i < connection_count; i++) {
         connections[i].descriptor = -1;
-        open_connection(&connections[i]);
+        connections[i].state = PAUSED;
+        // Clients that obey Retry-After come one after the other, in the time of a pause.
+        connections[i].start = started + (mode == LOAD ? pause_time * i / connection_count : 0);
+        if (connections[i].start <= started) open_connection(&connections[i]);
     }
     double time = started, looked = 0;
     while (!is_over(time)) {

@@ -36,6 +36,13 @@ struct HTTPLoad: Sendable {
     struct Holding: Sendable {
         fileprivate let process: ChildProcess
 
+        /// Ends the clients at once, and returns when the system has closed their connections.
+        func leave() async throws {
+            let process = self.process
+            kill(process.identifier, SIGKILL)
+            _ = try await BlockingLane.shared.run { process.wait() }
+        }
+
         /// Closes the connections, and returns the figures.
         func end() async throws -> Answer {
             try self.process.input?.close()
@@ -131,7 +138,8 @@ struct HTTPLoad: Sendable {
         }
     }
 
-    private func command(_ requests: Requests, _ server: MeasuredServer) -> [String] {
+    /// The command of the client.
+    func command(_ requests: Requests, _ server: MeasuredServer) -> [String] {
         let numbers = max(requests.count, 1_000_000)
         let first = Self.number.wrappingAdd(numbers, ordering: .relaxed).oldValue
         return [

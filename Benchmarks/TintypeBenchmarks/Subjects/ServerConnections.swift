@@ -111,7 +111,7 @@ enum ServerConnections {
                 throw Unavailable("not all requests wait: \(try await serve.metric(inProgress))")
             }
             let time = Stopwatch(.monotonic)
-            _ = try await holding.end()
+            try await holding.leave()
             let closed = time.seconds
             _ = try await TintypeServe.seconds(within: 5) { try await serve.metric(inProgress) <= idle }
             let noticed = time.seconds

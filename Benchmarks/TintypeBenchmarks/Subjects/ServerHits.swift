@@ -49,7 +49,8 @@ enum ServerHits {
                 + contest.rows(named: name, .tail) { _ in isMemory ? [.times(1 / 1.25)] : [] }
             do {
                 let calls = try await (
-                    SystemCalls.perRequest(ours, load, serve.server), SystemCalls.perRequest(theirs, load, nginx)
+                    SystemCalls.perRequest(ours, load, serve.server, session),
+                    SystemCalls.perRequest(theirs, load, nginx, session)
                 )
                 rows.append(
                     Row(
