@@ -100,16 +100,18 @@ struct HTTPLoad: Sendable {
     }
 
     /// Starts clients in the background, and returns at once.
-    func start(_ requests: Requests, to server: MeasuredServer) throws -> ChildProcess {
-        try ChildProcess(self.command(requests, server), hasInput: true)
+    func start(_ requests: Requests, to server: MeasuredServer) async throws -> Holding {
+        try await BlockingLane.shared.run {
+            Holding(process: try ChildProcess(self.command(requests, server), hasInput: true))
+        }
     }
 
     /// Opens connections and returns when all of them have come so far as their mode says.
     func hold(_ requests: Requests, to server: MeasuredServer) async throws -> Holding {
-        let process = try self.start(requests, to: server)
+        let holding = try await self.start(requests, to: server)
         return try await BlockingLane.shared.run {
-            try Check.equal("the line of http_load", process.output?.availableData, Data("ready\n".utf8))
-            return Holding(process: process)
+            try Check.equal("the line of http_load", holding.process.output?.availableData, Data("ready\n".utf8))
+            return holding
         }
     }
 

@@ -69,6 +69,9 @@ struct MeasuredServer: Sendable {
     /// Pages that processes share count for each of them.
     var residentBytes: Double { self.memory("VmRSS") }
 
+    /// The part of ``residentBytes`` that is no page of a file, such as of the program and its libraries.
+    var anonymousBytes: Double { self.memory("RssAnon") }
+
     /// The most resident memory since the last call of ``resetPeak()``, in bytes.
     var peakBytes: Double { self.memory("VmHWM") }
 
