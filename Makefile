@@ -111,6 +111,8 @@ smallest:
 
 bench:
 	@.ci/setup bench
+	@# The rows of the server run the command, which the package of the benchmarks does not build.
+	$(SWIFT) build -c release --product tintype
 	.ci/beside Benchmarks -c release --product TintypeBenchmarks
 	"$(RELEASE)/TintypeBenchmarks" $(BENCH)
 

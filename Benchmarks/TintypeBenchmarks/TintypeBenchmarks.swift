@@ -15,6 +15,7 @@ enum TintypeBenchmarks {
         + Thumbnails.benchmarks + SharedSizes.benchmarks + IdleLanes.benchmarks + LargeImages.benchmarks
         + Geometry.benchmarks + PixelOperations.benchmarks
         + Bombs.benchmarks
+        + ServerImages.benchmarks + ServerHits.benchmarks + ServerLoad.benchmarks + ServerConnections.benchmarks
 
     static func main() async {
         OriginTrust.enter()

@@ -404,6 +404,17 @@ def make_large(request):
     return {"bytes": os.path.getsize(request["path"])}
 
 
+def make_source(request):
+    """A photograph as a server gets it: upright, without metadata, its longer side as long as asked."""
+    from PIL import Image
+
+    picture = upright(Image.open(request["original"])).convert("RGB")
+    picture.thumbnail((request["width"], request["width"]), Image.Resampling.LANCZOS)
+    picture.info = {}
+    save(picture, request["path"], quality=90)
+    return {"bytes": os.path.getsize(request["path"])}
+
+
 def make_translucent(request):
     """A PNG with alpha that falls from the middle to the corners."""
     import numpy
@@ -586,6 +597,7 @@ COMMANDS = {
     "disk-cache": disk_cache,
     "compare": compare,
     "make-large": make_large,
+    "make-source": make_source,
     "make-translucent": make_translucent,
     "make-animation": make_animation,
     "make-near": make_near,

@@ -10,6 +10,8 @@ struct Measurement: Sendable {
     let operations: Int
     /// Peak memory above the idle process, in bytes, or `nil` if it was not measured.
     var peakBytes: Double?
+    /// The time that 99 of 100 operations stay below, in milliseconds, or `nil` if it was not measured.
+    var tailMilliseconds: Double?
 }
 
 extension Measurement {

@@ -38,6 +38,12 @@ struct Metric: Sendable {
     /// Peak memory over the idle process.
     static let peak = Metric(name: "peak", unit: "MiB", lowerIsBetter: true) { ($0.peakBytes ?? .nan) / 1_048_576 }
 
+    /// The most resident memory of a server, idle process included.
+    static let resident = Metric(name: "RSS", unit: "MiB", lowerIsBetter: true) { ($0.peakBytes ?? .nan) / 1_048_576 }
+
+    /// The time that 99 of 100 operations stay below.
+    static let tail = Metric(name: "p99", unit: "ms", lowerIsBetter: true) { $0.tailMilliseconds ?? .nan }
+
     /// A figure that is counted or computed, not read off measurements.
     static func plain(_ name: String, _ unit: String, lowerIsBetter: Bool) -> Metric {
         Metric(name: name, unit: unit, lowerIsBetter: lowerIsBetter) { _ in .nan }

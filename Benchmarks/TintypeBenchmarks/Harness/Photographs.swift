@@ -59,6 +59,25 @@ struct Photographs: Sendable {
         }
     }
 
+    /// A photograph whose longer side has 2,040 pixels, in the format of `suffix`.
+    func source(_ image: SubjectImage, _ suffix: String, _ session: Session) async throws -> String {
+        let stem = URL(fileURLWithPath: image.file).deletingPathExtension().lastPathComponent
+        let path = self.folders.results.appendingPathComponent("source-\(stem).\(suffix)").path
+        return try await self.made(path, session) {
+            let original = try await self.path(image.file, width: image.width, height: image.height, session)
+            return PythonWorker.Request(do: "make-source", path: path, original: original, width: 2_040)
+        }
+    }
+
+    /// A baseline JPEG of 36 megapixels, tiled from a photograph.
+    func vast(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-7360x4912.jpg").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_PowerShot_A85.jpg", width: 1704, height: 2272, session)
+            return PythonWorker.Request(do: "make-large", path: path, original: original, width: 7_360, height: 4_912)
+        }
+    }
+
     /// The camera's 12 MP as a progressive JPEG, 4:2:0.
     func progressive(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-4272x2848-progressive.jpg").path

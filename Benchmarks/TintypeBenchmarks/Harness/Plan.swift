@@ -15,6 +15,9 @@ struct Plan: Sendable {
     /// The scheduler seldom interrupts so short a sample, so the median is undisturbed even on a busy machine.
     var fine: Plan { Plan(rounds: self.rounds * 10, sampleSeconds: 0.002) }
 
+    /// A plan with few samples of a second, for requests to a server.
+    var coarse: Plan { Plan(rounds: min(self.rounds, 7), sampleSeconds: self.sampleSeconds * 4) }
+
     /// Returns the same plan with fewer rounds, for long operations.
     func limited(to rounds: Int) -> Plan {
         Plan(rounds: min(self.rounds, rounds), sampleSeconds: self.sampleSeconds)

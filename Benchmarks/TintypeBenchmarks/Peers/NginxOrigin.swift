@@ -93,10 +93,12 @@ struct NginxOrigin: Sendable {
         _ = try? await BlockingLane.shared.run { self.process.wait() }
     }
 
-    private static let candidates = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"]
+    static let candidates = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"]
 
-    /// Takes nginx down with the harness, should that end in a crash.
-    private static var dyingWithUs: [String] {
+    /// Takes a server down with the harness, should that end in a crash.
+    ///
+    /// The system looks at the thread that started the server, so start it on the ``BlockingLane``.
+    static var dyingWithUs: [String] {
         let path = "/usr/bin/setpriv"
         return FileManager.default.isExecutableFile(atPath: path) ? [path, "--pdeathsig", "TERM"] : []
     }
@@ -143,7 +145,8 @@ struct NginxOrigin: Sendable {
         """
     }
 
-    private static func freePort() throws -> UInt16 {
+    /// Returns a port of the loopback interface that nobody uses.
+    static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in()
