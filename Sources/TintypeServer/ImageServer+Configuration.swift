@@ -85,6 +85,8 @@ extension ImageServer {
             loader.limits.maximumSide = 16_384
             loader.limits.maximumAnimationPixels = 50_000_000
             loader.downloads.maximumBodySize = 32 << 20
+            // Often all sources have one origin, and slow ones must not hold up the others.
+            loader.downloads.maximumConnectionsPerHost = 32
             loader.downloads.maximumRedirects = 5
             loader.downloads.connectTimeout = .seconds(3)
             loader.downloads.firstByteTimeout = .seconds(5)

@@ -27,7 +27,7 @@ struct HostFilter: RequestHandling {
 
     /// Returns the refusal of a request to another host, or `nil`.
     private func misdirection(of head: RequestHead) -> ServerAnswer? {
-        guard !self.hosts.contains(head.host), !self.handler.isAboutServer(ImageHandler.path(of: head.target)) else {
+        guard !self.hosts.contains(head.host), !self.handler.status.answers(head.path) else {
             return nil
         }
         return self.handler.refusal(421, "The Host field names another server. --host permits more names.")

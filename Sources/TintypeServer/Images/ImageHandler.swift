@@ -17,7 +17,7 @@ final class ImageHandler: RequestHandling {
     private let answers: ImageAnswers
     private let admission: Admission
     private let metrics: ServerMetrics
-    private let purges: PurgeList
+    let purges: PurgeList
     private let page: PageHandler?
     private let purging: PurgeHandler
     private let log: AccessLog?
@@ -77,7 +77,7 @@ final class ImageHandler: RequestHandling {
         self.routes.removeAll()
     }
 
-    private var planner: RoutePlanner { self.rules.value.planner }
+    var planner: RoutePlanner { self.rules.value.planner }
 
     // MARK: RequestHandling
 

@@ -73,6 +73,11 @@ extension ServerSetting {
             foreign: ["IMGPROXY_MAX_REDIRECTS"]
         ) { $0.configuration.loader.downloads.maximumRedirects = $1 },
         ServerSetting(
+            "origin-connections",
+            .number(1...1_000),
+            "the most connections to one origin at once; default 32"
+        ) { $0.configuration.loader.downloads.maximumConnectionsPerHost = $1 },
+        ServerSetting(
             "user-agent",
             .text("TEXT"),
             "the value of User-Agent in requests to sources; default tintype",

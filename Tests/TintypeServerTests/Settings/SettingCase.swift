@@ -267,6 +267,7 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         },
         SettingCase("allow-port", "80,8080") { $0.loader.downloads.networkPolicy.allowedPorts == [80, 8_080] },
         SettingCase("allow-port", "any") { $0.loader.downloads.networkPolicy.allowedPorts == nil },
+        SettingCase("origin-connections", "8") { $0.loader.downloads.maximumConnectionsPerHost == 8 },
         SettingCase("max-redirects", "0", foreign: ["IMGPROXY_MAX_REDIRECTS": "0"]) {
             $0.loader.downloads.maximumRedirects == 0
         },
