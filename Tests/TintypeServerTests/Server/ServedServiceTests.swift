@@ -56,6 +56,37 @@ import TintypeTestTraits
         }
     }
 
+    @Test("a server whose work waits for long is not ready, and a slow origin does not matter")
+    func lateness() async throws {
+        let (decodes, origin) = (Latch(), Latch())
+        let responses: [String: FaultyResponse] = [
+            "/a": .image(try ServerImages.encoded(.png)), "/b": .image(try ServerImages.encoded(.png)),
+            "/slow": .held(by: origin, body: try ServerImages.encoded(.jpeg)),
+        ]
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.loader.laneCount = 1
+            $0.loader.coders = CoderRegistry(coders: [HeldCoder(PNGCoder(), by: decodes), JPEGCoder()])
+            $0.load.queueTime = .seconds(1)
+        }
+        try await ServerFixture.run(responses, change: change) { fixture in
+            func client(_ path: String) async throws -> ServerClient {
+                let client = try await ServerClient(to: fixture.server.address)
+                await client.request(fixture.target("w:10", path))
+                return client
+            }
+            let slow = try await client("/slow")
+            await fixture.origin.waitForRequests(for: "/slow")
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of"))
+            var clients = [slow]
+            for path in ["/a", "/b"] { clients.append(try await client(path)) }
+            await until { (try? await fixture.response(to: "/ready").status) == 503 }
+            decodes.open()
+            origin.open()
+            for client in clients { #expect(try await client.receive().status == 200) }
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 0 of"))
+        }
+    }
+
     @Test("a client that has its share of the places gets 429 while others are served")
     func fairness() async throws {
         let latch = Latch()
