@@ -87,6 +87,27 @@ import TintypeTestTraits
         }
     }
 
+    @Test("equal requests share a place")
+    func sharedPlaces() async throws {
+        let latch = Latch()
+        let responses = ["/slow": FaultyResponse.held(by: latch, body: try ServerImages.encoded(.png))]
+        try await ServerFixture.run(responses, change: { $0.load.queueCount = 2 }) { fixture in
+            var clients: [ServerClient] = []
+            for _ in 0..<8 {
+                let client = try await ServerClient(to: fixture.server.address)
+                await client.request(fixture.target("w:1", "/slow"))
+                clients.append(client)
+                await fixture.origin.waitForRequests(for: "/slow")
+            }
+            let connections = try #require(fixture.server.service.handler.connections.withLock { $0 })
+            await until { await connections.counters.waitingRequests == 8 }
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of"))
+            latch.open()
+            for client in clients { #expect(try await client.receive().status == 200) }
+            #expect(fixture.origin.requestCount(for: "/slow") == 1)
+        }
+    }
+
     @Test("a client that has its share of the places gets 429 while others are served")
     func fairness() async throws {
         let latch = Latch()
