@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import TintypeImage
 import TintypeImgproxy
 
 /// Reads a URL under several settings, and computes the geometry of its options for sources of several sizes.

@@ -34,6 +34,11 @@ package struct GatedLanes: Sendable {
         self.usesIdleLanes = usesIdleLanes
     }
 
+    /// Returns the longest time for which work has waited for memory, or work with a client for a lane.
+    package func oldestWait(at time: ContinuousClock.Instant) -> Duration {
+        max(self.gate.oldestWait(at: time), self.lanes.oldestWait(at: time))
+    }
+
     // MARK: Work without weight
 
     /// Runs `work` on a lane, and reports the wait for the lane.

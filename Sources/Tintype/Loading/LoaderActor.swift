@@ -335,6 +335,11 @@ public actor LoaderActor {
         return statistics
     }
 
+    /// Returns the longest time for which a decode or an encode has waited for memory, or with a client for a lane.
+    package nonisolated func oldestWait(at time: ContinuousClock.Instant) -> Duration {
+        self.services.decoding.lanes.oldestWait(at: time)
+    }
+
     /// The number of loads of images under way.
     public var loadCount: Int { self.flights.table.flights.flightCount(of: .image) }
 

@@ -2,7 +2,7 @@
 
 import TintypeHTTP
 
-/// Refuses requests whose `Host` field names another server, except for those about the state of the server.
+/// Refuses requests whose `Host` field names another server, except for requests about the state of the server.
 struct HostFilter: RequestHandling {
     let handler: ImageHandler
     let hosts: AllowedHosts

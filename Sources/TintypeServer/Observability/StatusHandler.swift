@@ -73,14 +73,20 @@ final class StatusHandler: RequestHandling {
     }
 
     /// Returns whether a balancer may send more requests.
+    ///
+    /// The age of requests says nothing about the server, because some wait for slow origins. The server refuses requests
+    /// before work waits for the whole of `queue-time`, so it is not ready after half of it.
     private func readiness() async -> ServerAnswer {
         let figures = self.admission.figures(at: .now)
-        let isLate = figures.oldest > self.configuration.load.answerTime
-        let isReady = !self.isEnding.load(ordering: .relaxed) && figures.count < figures.limit && !isLate
-        let age = Int(figures.oldest / .milliseconds(1))
+        let wait = self.loader.oldestWait(at: .now)
+        let isReady =
+            !self.isEnding.load(ordering: .relaxed) && figures.count < figures.limit
+            && wait <= self.configuration.load.queueTime / 2
+        let name = isReady ? "ready" : "not ready"
+        let milliseconds = Int(wait / .milliseconds(1))
         return .text(
             isReady ? 200 : 503,
-            "\(isReady ? "ready" : "not ready"): \(figures.count) of \(figures.limit) requests, oldest \(age) ms\n",
+            "\(name): \(figures.count) of \(figures.limit) requests, longest wait for a lane \(milliseconds) ms\n",
             fields: ["Cache-Control": "no-cache"]
         )
     }

@@ -56,6 +56,58 @@ import TintypeTestTraits
         }
     }
 
+    @Test("a server whose work waits for long is not ready, and a slow origin does not matter")
+    func lateness() async throws {
+        let (decodes, origin) = (Latch(), Latch())
+        let responses: [String: FaultyResponse] = [
+            "/a": .image(try ServerImages.encoded(.png)), "/b": .image(try ServerImages.encoded(.png)),
+            "/slow": .held(by: origin, body: try ServerImages.encoded(.jpeg)),
+        ]
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.loader.laneCount = 1
+            $0.loader.coders = CoderRegistry(coders: [HeldCoder(PNGCoder(), by: decodes), JPEGCoder()])
+            $0.load.queueTime = .seconds(1)
+        }
+        try await ServerFixture.run(responses, change: change) { fixture in
+            func client(_ path: String) async throws -> ServerClient {
+                let client = try await ServerClient(to: fixture.server.address)
+                await client.request(fixture.target("w:10", path))
+                return client
+            }
+            let slow = try await client("/slow")
+            await fixture.origin.waitForRequests(for: "/slow")
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of"))
+            var clients = [slow]
+            for path in ["/a", "/b"] { clients.append(try await client(path)) }
+            await until { (try? await fixture.response(to: "/ready").status) == 503 }
+            decodes.open()
+            origin.open()
+            for client in clients { #expect(try await client.receive().status == 200) }
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 0 of"))
+        }
+    }
+
+    @Test("equal requests share a place")
+    func sharedPlaces() async throws {
+        let latch = Latch()
+        let responses = ["/slow": FaultyResponse.held(by: latch, body: try ServerImages.encoded(.png))]
+        try await ServerFixture.run(responses, change: { $0.load.queueCount = 2 }) { fixture in
+            var clients: [ServerClient] = []
+            for _ in 0..<8 {
+                let client = try await ServerClient(to: fixture.server.address)
+                await client.request(fixture.target("w:1", "/slow"))
+                clients.append(client)
+                await fixture.origin.waitForRequests(for: "/slow")
+            }
+            let connections = try #require(fixture.server.service.handler.connections.withLock { $0 })
+            await until { await connections.counters.waitingRequests == 8 }
+            #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of"))
+            latch.open()
+            for client in clients { #expect(try await client.receive().status == 200) }
+            #expect(fixture.origin.requestCount(for: "/slow") == 1)
+        }
+    }
+
     @Test("a client that has its share of the places gets 429 while others are served")
     func fairness() async throws {
         let latch = Latch()

@@ -105,6 +105,19 @@ import TintypeTestTraits
         }
     }
 
+    @Test("an image that took too long is refused at once for a while")
+    func restingImage() async throws {
+        try await ServerFixture.run(["/a": .silence], change: { $0.load.answerTime = .milliseconds(600) }) { fixture in
+            #expect(try await fixture.image("w:10").status == 503)
+            await fixture.origin.waitForDisconnect(from: "/a")
+            await until { (try? await fixture.image("w:10").text) == "The image took too long a moment ago.\n" }
+            let count = fixture.origin.requestCount(for: "/a")
+            let refused = try await fixture.image("w:10")
+            #expect(refused.status == 503 && refused["Retry-After"] != nil)
+            #expect(fixture.origin.requestCount(for: "/a") == count)
+        }
+    }
+
     @Test("a client that leaves ends the load of its image")
     func leaving() async throws {
         try await ServerFixture.run(["/a": .silence]) { fixture in
