@@ -45,6 +45,8 @@ final class Connection {
         var head: ArraySlice<UInt8>
         /// The body to send: none for the answer to HEAD.
         let body: ServerAnswer.Body
+        /// The time in nanoseconds at which the answer was ready.
+        let start: UInt64
         var sentBodyCount = 0
 
         var isWhole: Bool { self.head.isEmpty && self.sentBodyCount == self.body.count }
@@ -63,6 +65,8 @@ final class Connection {
     var phase = Phase.reading
     /// The time in milliseconds at which the phase ends, unless it makes progress.
     var deadline: UInt64 = 0
+    /// The time in nanoseconds since which the connection waits for a request, if it does.
+    var idleStart: UInt64 = 0
     /// The bytes that were sent or received since the deadline was set.
     var progressByteCount = 0
     var parser = RequestHeadParser()
@@ -90,9 +94,15 @@ final class Connection {
         self.client = client
     }
 
+    /// Whether no byte of a request has come here.
+    var mayBeIdle: Bool {
+        guard case .reading = self.phase else { return false }
+        return self.input.isEmpty && !self.parser.isInHead
+    }
+
     /// Whether no byte of a request has come, here or to the kernel.
     var isIdle: Bool {
-        guard case .reading = self.phase, !self.parser.isInHead, self.input.isEmpty else { return false }
+        guard self.mayBeIdle else { return false }
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0
     }

@@ -26,9 +26,9 @@ actor ConnectionActor {
         var connectionCount = 20_000
         /// The most bytes of all bodies that are being received.
         var bodyByteCount = 128 << 20
-        /// The most bytes in memory of answers that their clients take slowly; with more, the connection with the most ends.
+        /// The most bytes in memory of answers that their clients take slowly; with more, the slowest connections end.
         var unsentByteCount = 256 << 20
-        /// The most periods of ``progressTime`` that a client may take for one answer.
+        /// The most periods of ``progressTime`` that a client may take for one body.
         var periodCount = 6
     }
 
@@ -44,7 +44,8 @@ actor ConnectionActor {
         var expiredConnections: UInt64 = 0
     }
 
-    private static let readSize = 64 << 10
+    /// A connection that waits holds at most so many bytes of the requests behind its own.
+    private static let readSize = 16 << 10
     private static let acceptCount = 64
     /// The calls of ``accept()`` at the end: clients that keep coming must not keep the server.
     private static let lastAcceptCount = 1_024
@@ -52,6 +53,8 @@ actor ConnectionActor {
     private static let scanMilliseconds: UInt64 = 250
     /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
     private static let stepsPerTurn = 32
+    /// The time in nanoseconds after which a connection takes no further step in a turn.
+    private static let turnTime: UInt64 = 500_000
 
     private nonisolated let loop: ServerLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
@@ -78,6 +81,10 @@ actor ConnectionActor {
     /// The connections that go on in the next turn.
     private var unfinished: [Connection] = []
     private var nextScan: UInt64 = 0
+    /// The connections that were idle at the last look, and since when; the one that has waited longest is the last.
+    private var idleConnections: [(connection: Connection, start: UInt64)] = []
+    /// The time in nanoseconds of the next look at idle connections.
+    private var nextIdleLook: UInt64 = 0
     private var isDraining = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
     private var date = DateLine(second: time(nil))
@@ -196,7 +203,8 @@ actor ConnectionActor {
         if now >= self.nextScan {
             self.nextScan = now + Self.scanMilliseconds
             self.endExpired(now)
-            if self.isListenerPaused, self.counters.openConnections < self.limits.connectionCount { self.listen() }
+            if self.counters.openConnections < self.limits.connectionCount { self.idleConnections.removeAll() }
+            if self.isListenerPaused { self.listen() }
         }
         if self.isDraining, self.counters.openConnections == 0 { self.endDrain() }
     }
@@ -209,7 +217,7 @@ actor ConnectionActor {
         for _ in 0..<Self.acceptCount {
             // Beyond the limit, a new connection takes the place of one that only waits.
             let isFull = self.counters.openConnections >= self.limits.connectionCount
-            let idle = isFull ? self.longestIdle : nil
+            let idle = isFull ? self.takeLongestIdle() : nil
             guard !isFull || idle != nil else {
                 self.pauseListener()
                 return false
@@ -238,18 +246,28 @@ actor ConnectionActor {
             self.counters.acceptedConnections += 1
             // The first request must begin within the time of a head: a connection alone proves nothing.
             self.setDeadline(of: connection, self.limits.headTime)
+            connection.idleStart = Self.nanoseconds
         }
         return true
     }
 
-    /// The connection that has waited longest for a request.
-    private var longestIdle: Connection? {
-        var idle: Connection?
-        for case let connection? in self.connections where !connection.parser.isInHead && connection.input.isEmpty {
-            guard case .reading = connection.phase, !connection.mayHaveInput else { continue }
-            if idle.map({ connection.deadline < $0.deadline }) ?? true { idle = connection }
+    /// Returns the connection that has waited longest for a request, unless all idle ones of the last look are taken.
+    ///
+    /// A look at all connections takes a millisecond or more, so it happens once in the period of scans at most.
+    private func takeLongestIdle() -> Connection? {
+        let now = Self.nanoseconds
+        if self.idleConnections.isEmpty, now >= self.nextIdleLook {
+            self.nextIdleLook = now + Self.scanMilliseconds * 1_000_000
+            for case let connection? in self.connections where connection.mayBeIdle {
+                self.idleConnections.append((connection, connection.idleStart))
+            }
+            self.idleConnections.sort { $0.start > $1.start }
         }
-        return idle
+        while let (connection, start) = self.idleConnections.popLast() {
+            // It may have served a request meanwhile, or the kernel may have one for it.
+            if connection.idleStart == start, connection.isIdle { return connection }
+        }
+        return nil
     }
 
     /// Accepts no more connections until the next scan; they wait in the kernel.
@@ -265,7 +283,7 @@ actor ConnectionActor {
         case .waiting(let task):
             self.counters.waitingRequests -= 1
             task.cancel()
-        case .receiving: self.bodyByteCount -= connection.exchange?.head?.contentLength ?? 0
+        case .receiving: self.bodyByteCount -= Self.countedLength(connection.exchange?.head?.contentLength ?? 0)
         default: break
         }
         connection.phase = .closed
@@ -307,7 +325,9 @@ actor ConnectionActor {
 
     /// Goes on with a connection until it has to wait, or others have to have a turn.
     private func advance(_ connection: Connection) {
-        for _ in 0..<Self.stepsPerTurn {
+        let start = Self.nanoseconds
+        for step in 0..<Self.stepsPerTurn {
+            if step > 0, Self.nanoseconds - start > Self.turnTime { break }
             switch connection.phase {
             case .reading:
                 guard self.readHead(of: connection) else { return }
@@ -396,11 +416,11 @@ actor ConnectionActor {
             let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
             return self.send(self.handler.refusal(limit == 0 ? 400 : 413, reason), to: connection, closes: true)
         }
-        guard length <= self.limits.bodyByteCount - self.bodyByteCount else {
+        guard Self.countedLength(length) <= self.limits.bodyByteCount - self.bodyByteCount else {
             let refusal = self.handler.refusal(503, "The server receives too many bodies.")
             return self.send(refusal, to: connection, closes: true)
         }
-        self.bodyByteCount += length
+        self.bodyByteCount += Self.countedLength(length)
         connection.phase = .receiving
         connection.progressByteCount = 0
         self.setDeadline(of: connection, self.limits.progressTime)
@@ -409,6 +429,9 @@ actor ConnectionActor {
             _ = cshims_send(connection.descriptor, text, text.count, nil, 0)
         }
     }
+
+    /// The bytes of a body that count: short ones, such as those of purges, must not wait for large ones.
+    private static func countedLength(_ length: Int) -> Int { length > self.readSize ? length : 0 }
 
     /// Reads the body of a request; returns false if the connection has to wait.
     private func readBody(of connection: Connection) -> Bool {
@@ -423,7 +446,7 @@ actor ConnectionActor {
             connection.exchange?.body.append(contentsOf: self.buffer[..<min(missing, count)])
             if count > missing { connection.input = Array(self.buffer[missing..<count]) }
         }
-        self.bodyByteCount -= length
+        self.bodyByteCount -= Self.countedLength(length)
         self.dispatch(connection)
         return true
     }
@@ -504,7 +527,12 @@ actor ConnectionActor {
         exchange.identifier.append(to: &bytes)
         bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
-        connection.output = Connection.Output(answer: answer, head: bytes[...], body: hasBody ? answer.body : .none)
+        connection.output = Connection.Output(
+            answer: answer,
+            head: bytes[...],
+            body: hasBody ? answer.body : .none,
+            start: Self.nanoseconds
+        )
         connection.isLast = isLast
         connection.phase = .sending
         connection.progressByteCount = 0
@@ -532,6 +560,7 @@ actor ConnectionActor {
                 connection.phase = .reading
                 connection.hasHeadDeadline = false
                 self.setDeadline(of: connection, self.limits.idleTime)
+                connection.idleStart = Self.nanoseconds
             }
         }
     }
@@ -544,20 +573,22 @@ actor ConnectionActor {
         if self.unsentBodies.updateValue(self.unsentBodies[body, default: 0] + 1, forKey: body) == nil {
             self.unsentByteCount += body.count
         }
-        while self.unsentByteCount > self.limits.unsentByteCount, self.closeLargestOutput() {}
+        if self.unsentByteCount > self.limits.unsentByteCount { self.closeSlowestOutputs() }
     }
 
-    /// Ends a connection with the largest body; returns false without one.
-    private func closeLargestOutput() -> Bool {
-        var largest: Connection?
+    /// Ends the connections that take their answers slowest, until an eighth of the limit is free.
+    private func closeSlowestOutputs() {
+        let now = Self.nanoseconds
+        var outputs: [(connection: Connection, rate: Double)] = []
         for case let connection? in self.connections {
-            guard let body = connection.unsentBody else { continue }
-            if largest?.unsentBody.map({ $0.count < body.count }) ?? true { largest = connection }
+            guard connection.unsentBody != nil, let output = connection.output else { continue }
+            outputs.append((connection, Double(output.sentBodyCount) / Double(now - output.start + 1)))
         }
-        guard let largest else { return false }
-        self.counters.expiredConnections += 1
-        self.close(largest)
-        return true
+        outputs.sort { $0.rate < $1.rate }
+        for (connection, _) in outputs where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
+            self.counters.expiredConnections += 1
+            self.close(connection)
+        }
     }
 
     /// Ends the output, and reports it.
@@ -572,9 +603,10 @@ actor ConnectionActor {
         connection.exchange = nil
     }
 
-    /// The least bytes that a client must send or take in a period: with large answers more, so that each ends in time.
+    /// The least bytes that a client must send or take in a period: with large bodies more, so that each ends in time.
     private func leastProgress(of connection: Connection) -> Int {
-        max(self.limits.minimumByteCount, (connection.output?.body.count ?? 0) / max(1, self.limits.periodCount))
+        let byteCount = connection.output?.body.count ?? connection.exchange?.head?.contentLength ?? 0
+        return max(self.limits.minimumByteCount, byteCount / max(1, self.limits.periodCount))
     }
 
     /// Discards the input of a connection that has had its last answer; returns false if it has to wait.

@@ -18,7 +18,12 @@ struct AllowedHosts: Sendable {
     ///
     /// Every browser sends the field, so requests without one are permitted.
     func contains(_ host: String?) -> Bool {
-        guard let host = host?.lowercased() else { return true }
+        // Most requests to a loopback address name it like this.
+        guard let host, host.prefix(while: { $0 != ":" }) != "127.0.0.1" else { return true }
+        return self.contains(name: host.lowercased())
+    }
+
+    private func contains(name host: String) -> Bool {
         let name = host.hasPrefix("[") ? String(host.prefix { $0 != "]" }) + "]" : String(host.prefix { $0 != ":" })
         return name == "localhost" || name == "[::1]" || name.hasPrefix("127.") && IPAddress(name) != nil
             || self.names.contains(name)

@@ -22,6 +22,7 @@ final class ImageHandler: RequestHandling {
     private let purging: PurgeHandler
     private let log: AccessLog?
     private let routes: RouteTable
+    private let resting = RestingImages()
     private let rules: SharedRules
     private let now: @Sendable () -> Date
 
@@ -104,7 +105,7 @@ final class ImageHandler: RequestHandling {
             {
                 return self.answers.answer(with: Representation(response), of: route, to: head)
             }
-            guard !route.isResting(at: .now) else {
+            guard !self.resting.contains(route.address, at: .now) else {
                 return self.refusal(503, "The image took too long a moment ago.")
             }
             // Refuse at once what would be refused later.
@@ -206,9 +207,6 @@ final class ImageHandler: RequestHandling {
 
     // MARK: Images
 
-    /// How long the server does not try an image again that took too long.
-    private static let restTime: Duration = .seconds(10)
-
     /// The trace of the request for which a load began; requests to origins carry it on.
     @TaskLocal static var trace: TraceContext?
 
@@ -260,7 +258,7 @@ final class ImageHandler: RequestHandling {
         } catch is CancellationError {
             // An image that takes too long would take a lane again and again.
             if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
-                route.rest(until: .now + Self.restTime)
+                self.resting.insert(route.address, at: .now)
             }
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {

@@ -31,8 +31,6 @@ final class ImageRoute: Sendable {
         weak var place: Admission.Place?
     }
 
-    /// The time until which the image is not tried again.
-    private let restEnd = Locked<ContinuousClock.Instant?>(nil)
     /// The fields of the last answer from memory or disk.
     private let prepared = Locked<Prepared?>(nil)
 
@@ -64,16 +62,6 @@ final class ImageRoute: Sendable {
         set { self.place.withLock { $0.place = newValue } }
     }
 
-    /// Refuses the image until `end`, because it took too long.
-    func rest(until end: ContinuousClock.Instant) {
-        self.restEnd.withLock { $0 = end }
-    }
-
-    /// Whether the image is not tried again yet.
-    func isResting(at time: ContinuousClock.Instant) -> Bool {
-        self.restEnd.withLock { $0.map { time < $0 } ?? false }
-    }
-
     /// Returns the prepared fields of an answer with this tag, from this tier.
     func prepared(etag: String, source: LoadSource) -> Prepared? {
         self.prepared.withLock { $0?.etag == etag && $0?.source == source ? $0 : nil }
@@ -88,10 +76,17 @@ final class ImageRoute: Sendable {
 ///
 /// Checking a signature and parsing options takes as long as the rest of an answer from memory.
 final class RouteTable: Sendable {
-    /// The target of a request, and the answer of its `Accept` field to the only question that the server asks it.
+    /// The target of a request without its query, and the answer of its `Accept` field to the only question that the
+    /// server asks it.
     struct Key: Hashable, Sendable {
         let target: String
         let acceptsWebP: Bool
+
+        /// The query is no part of a signature or an image, so it must not make an image look new.
+        init(target: String, acceptsWebP: Bool) {
+            self.target = target.utf8.contains(UInt8(ascii: "?")) ? RequestHead.path(of: target) : target
+            self.acceptsWebP = acceptsWebP
+        }
     }
 
     private struct State {

@@ -130,7 +130,29 @@ import TintypeTestTraits
         }
     }
 
-    @Test("with too many unsent bytes, the connection with the largest answer ends, and others are served")
+    @Test("a new connection that has not sent a request yet does not end before older idle ones")
+    func newConnections() async throws {
+        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 3 }) { server in
+            var old: [ServerClient] = []
+            for _ in 0..<3 {
+                old.append(try await server.client())
+                #expect(try await old.last?.response(to: "/a").text == "a")
+            }
+            var new: [ServerClient] = []
+            for count in 4...5 {
+                new.append(try await server.client())
+                await until { await server.connections.counters.acceptedConnections == count }
+            }
+            for client in new + old.suffix(1) { #expect(try await client.response(to: "/a").text == "a") }
+            for client in old.prefix(2) { #expect(try await client.receiveToEnd().isEmpty) }
+            // All have served a request meanwhile, so there is a look at all again.
+            let next = try await server.client()
+            #expect(try await next.response(to: "/a").text == "a")
+            #expect(try await new[0].receiveToEnd().isEmpty)
+        }
+    }
+
+    @Test("with too many unsent bytes, the connections that take their answers slowest end, and others are served")
     func unsentBytes() async throws {
         func text(_ count: Int) -> ScriptedHandler.Script {
             let answer = ServerAnswer.text(200, String(repeating: "x", count: count))

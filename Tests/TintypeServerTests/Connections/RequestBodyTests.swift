@@ -107,4 +107,25 @@ import TintypeTestTraits
             await until { await server.connections.counters.openConnections == 0 }
         }
     }
+
+    @Test("large bodies that come slowly leave room for short ones, but not for more large ones")
+    func room() async throws {
+        let length = 100_000
+        try await ScriptedServer.run(Self.echo, bodyLimit: length, limits: { $0.bodyByteCount = length }) { server in
+            let slow = try await server.client()
+            await slow.send(Self.post("/ready", length, "Expect: 100-continue\r\n"))
+            #expect(try await slow.receive().status == 100)
+            let other = try await server.client()
+            await other.send(Self.post("/ready", length))
+            #expect(try await other.receive().status == 503)
+            let short = try await server.client()
+            await short.send(Self.post("/ready", 5) + "hello")
+            #expect(try await short.receive().text == "hello")
+            await slow.close()
+            await until { await server.connections.counters.openConnections == 1 }
+            let next = try await server.client()
+            await next.send(Self.post("/ready", length, "Expect: 100-continue\r\n"))
+            #expect(try await next.receive().status == 100)
+        }
+    }
 }

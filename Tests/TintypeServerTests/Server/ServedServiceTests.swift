@@ -99,7 +99,7 @@ import TintypeTestTraits
                 clients.append(client)
                 await fixture.origin.waitForRequests(for: "/slow")
             }
-            let connections = try #require(fixture.server.service.handler.connections.withLock { $0 })
+            let connections = try #require(fixture.server.service.handler.status.connections.withLock { $0 })
             await until { await connections.counters.waitingRequests == 8 }
             #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 1 of"))
             latch.open()

@@ -114,6 +114,12 @@ import TintypeTestTraits
             let count = fixture.origin.requestCount(for: "/a")
             let refused = try await fixture.image("w:10")
             #expect(refused.status == 503 && refused["Retry-After"] != nil)
+            // Other spellings of the URL name the same image.
+            let target = fixture.target("w:10", "/a")
+            for spelling in [target + "?1", "/" + target, target.replacing("w:10", with: "w%3A10")] {
+                let client = try await ServerClient(to: fixture.server.address)
+                #expect(try await client.response(to: spelling).text == refused.text, "\(spelling)")
+            }
             #expect(fixture.origin.requestCount(for: "/a") == count)
         }
     }

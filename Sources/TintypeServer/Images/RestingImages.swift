@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TintypeConcurrency
+import TintypeImgproxy
+
+/// The images that took too long a moment ago, and that the server does not try again yet.
+///
+/// They are known by source and options, because one image has many spellings of its URL, and each would occupy a lane again.
+final class RestingImages: Sendable {
+    private static let restTime: Duration = .seconds(10)
+    /// The most images to remember; with more, the server tries all again.
+    private static let countLimit = 1_024
+
+    private let ends = Locked<[ImageAddress: ContinuousClock.Instant]>([:])
+
+    /// Adds an image that took too long.
+    func insert(_ image: ImageAddress, at time: ContinuousClock.Instant) {
+        self.ends.withLock { ends in
+            ends = ends.filter { time < $0.value }
+            if ends.count >= Self.countLimit { ends.removeAll() }
+            ends[image] = time + Self.restTime
+        }
+    }
+
+    func contains(_ image: ImageAddress, at time: ContinuousClock.Instant) -> Bool {
+        self.ends.withLock { ends in
+            guard !ends.isEmpty, let end = ends[image] else { return false }
+            return time < end
+        }
+    }
+}
