@@ -11,6 +11,7 @@ enum ServerImages {
         let format: String
         /// How many times as many requests per second as thumbor the server must answer.
         let bar: Double
+        var options: [String] = []
     }
 
     /// A server that takes part.
@@ -26,6 +27,8 @@ enum ServerImages {
         Job(name: "server-png", source: "png", format: "png", bar: 2.5),
         Job(name: "server-webp", source: "webp", format: "webp", bar: 1.8),
         Job(name: "server-jpeg-to-webp", source: "jpg", format: "webp", bar: 1.8),
+        // Thumbor stores nothing in these rows, so one row has neither.
+        Job(name: "server-jpeg-no-disk", source: "jpg", format: "jpeg", bar: 1.6, options: ["--cache-size", "0"]),
     ]
 
     static let benchmarks = jobs.map { job in
@@ -57,8 +60,9 @@ enum ServerImages {
     private static func sides(_ job: Job, _ session: Session) async throws -> [Side] {
         let origin = try await session.nginx()
         return [
-            Side(name: Contest.ours, note: TintypeServe.note) {
-                try await TintypeServe.start(session).server
+            Side(name: Contest.ours, note: job.options.isEmpty ? TintypeServe.note : job.options.joined(separator: " "))
+            {
+                try await TintypeServe.start(session, options: job.options).server
             } target: {
                 TintypeServe.target($0, $1)
             },
