@@ -166,7 +166,7 @@ smoke-release:
 smoke-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread \
-	    --filter $(PURE_SUITES) --skip RequestHead
+	    --filter $(PURE_SUITES)
 
 # Chromium is large, so continuous integration leaves it out.
 page:

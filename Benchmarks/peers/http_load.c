@@ -108,7 +108,7 @@ static void open_connection(struct connection *c) {
     watch(c, EPOLLOUT, EPOLL_CTL_ADD);
 }
 
-// Sends the next request, or ends the connection if there is none.
+// Sends the next request, or ends the connection if none is left.
 static void send_request(struct connection *c) {
     char request[8192];
     long number = next_number;

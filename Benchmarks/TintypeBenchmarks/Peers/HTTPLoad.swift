@@ -60,7 +60,7 @@ struct HTTPLoad: Sendable {
         }
     }
 
-    /// What the clients request.
+    /// The requests of the clients.
     struct Requests: Sendable {
         var connections: Int
         /// The targets, in each of which a number replaces a `#`.

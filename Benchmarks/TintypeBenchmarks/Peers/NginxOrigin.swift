@@ -103,6 +103,17 @@ struct NginxOrigin: Sendable {
         return FileManager.default.isExecutableFile(atPath: path) ? [path, "--pdeathsig", "TERM"] : []
     }
 
+    /// Returns the lines of a configuration that keep temporary files in `folder`.
+    static func temporaryFolders(in folder: String) -> String {
+        """
+        client_body_temp_path \(folder)/body;
+        proxy_temp_path \(folder)/proxy;
+        fastcgi_temp_path \(folder)/fastcgi;
+        uwsgi_temp_path \(folder)/uwsgi;
+        scgi_temp_path \(folder)/scgi;
+        """
+    }
+
     private static func configuration(
         _ folder: String,
         _ port: UInt16,
@@ -118,11 +129,7 @@ struct NginxOrigin: Sendable {
         events { worker_connections 4096; }
         http {
             access_log off;
-            client_body_temp_path \(folder)/body;
-            proxy_temp_path \(folder)/proxy;
-            fastcgi_temp_path \(folder)/fastcgi;
-            uwsgi_temp_path \(folder)/uwsgi;
-            scgi_temp_path \(folder)/scgi;
+            \(Self.temporaryFolders(in: folder))
             default_type application/octet-stream;
             types { image/jpeg jpg; image/png png; image/webp webp; }
             sendfile on;

@@ -58,11 +58,7 @@ enum NginxServer {
         events { worker_connections 8192; }
         http {
             access_log off;
-            client_body_temp_path \(folder)/body;
-            proxy_temp_path \(folder)/proxy;
-            fastcgi_temp_path \(folder)/fastcgi;
-            uwsgi_temp_path \(folder)/uwsgi;
-            scgi_temp_path \(folder)/scgi;
+            \(NginxOrigin.temporaryFolders(in: folder))
             types { image/jpeg jpg; image/png png; image/webp webp; }
             sendfile on;
             tcp_nopush on;

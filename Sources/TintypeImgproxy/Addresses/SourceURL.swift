@@ -114,18 +114,7 @@ struct SourceURL: Hashable {
     private static func hasDotSegment(_ path: [UInt8], isEncoded: Bool) -> Bool {
         let path = isEncoded ? path.prefix { $0 != UInt8(ascii: "?") } : path[...]
         let decoded = isEncoded && path.contains(UInt8(ascii: "%")) ? PercentText.decode(path)?[...] ?? path : path
-        var dotCount = 0
-        var hasOther = false
-        for byte in decoded {
-            switch byte {
-            case UInt8(ascii: "/"), UInt8(ascii: "\\"):
-                if 1...2 ~= dotCount, !hasOther { return true }
-                (dotCount, hasOther) = (0, false)
-            case UInt8(ascii: "."): dotCount += 1
-            default: hasOther = true
-            }
-        }
-        return 1...2 ~= dotCount && !hasOther
+        return decoded.hasDotSegment
     }
 }
 

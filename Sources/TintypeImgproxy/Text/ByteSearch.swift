@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Searches for a few bytes; the standard library's generic searches are hundreds of times slower.
+/// Searches in bytes; the standard library's generic searches are hundreds of times slower.
 extension ArraySlice<UInt8> {
     /// Returns the texts between the separators; a single one if there is no separator.
     ///
@@ -23,5 +23,21 @@ extension ArraySlice<UInt8> {
         let first = separator[0]
         guard separator.count > 1 else { return self.firstIndex(of: first) }
         return self.indices.first { self[$0] == first && self[$0...].starts(with: separator) }
+    }
+
+    /// Whether a segment of a path is `.` or `..`; a backslash counts as a slash, because some servers take it for one.
+    package var hasDotSegment: Bool {
+        var dotCount = 0
+        var hasOther = false
+        for byte in self {
+            switch byte {
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"):
+                if 1...2 ~= dotCount, !hasOther { return true }
+                (dotCount, hasOther) = (0, false)
+            case UInt8(ascii: "."): dotCount += 1
+            default: hasOther = true
+            }
+        }
+        return 1...2 ~= dotCount && !hasOther
     }
 }

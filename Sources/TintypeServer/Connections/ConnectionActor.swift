@@ -430,7 +430,7 @@ actor ConnectionActor {
         }
     }
 
-    /// The bytes of a body that count: short ones, such as those of purges, must not wait for large ones.
+    /// The bytes of a body that count: short bodies, such as purges, must not wait for large ones.
     private static func countedLength(_ length: Int) -> Int { length > self.readSize ? length : 0 }
 
     /// Reads the body of a request; returns false if the connection has to wait.

@@ -2,7 +2,7 @@
 
 import Tintype
 
-/// The names by which a server answers in addition to those of its own machine.
+/// The names to which a server answers in addition to the names of its own machine.
 ///
 /// A site can let its name lead to this machine (DNS rebinding). The browser then lets the pages of the site read the
 /// answers of the server, but it still sends the name of the site as `Host`.

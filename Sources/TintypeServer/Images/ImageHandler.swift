@@ -95,14 +95,12 @@ final class ImageHandler: RequestHandling {
         guard self.isPermitted(head) else { return self.answers.forbidden }
         do throws(RoutePlanner.Refusal) {
             let route = try self.route(for: head)
-            if let response = self.readyResponse(of: route, self.loader.cachedEncoded) {
+            if let response = self.readyResponse(of: route, onDisk: false) {
                 return self.answers.answer(with: Representation(response), of: route, to: head)
             }
             let refusal = route.sharedPlace == nil ? self.admission.refusal(route.origin, request.client) : nil
             // A result from disk must enter the memory that keeps results, unless the server is full.
-            if self.keepsResultsOnDisk || refusal != nil,
-                let response = self.readyResponse(of: route, self.loader.readyEncoded)
-            {
+            if self.keepsResultsOnDisk || refusal != nil, let response = self.readyResponse(of: route, onDisk: true) {
                 return self.answers.answer(with: Representation(response), of: route, to: head)
             }
             guard !self.resting.contains(route.address, at: .now) else {
@@ -226,13 +224,11 @@ final class ImageHandler: RequestHandling {
     /// Whether the server keeps results on disk alone.
     private var keepsResultsOnDisk: Bool { self.configuration.loader.memory.encodedCostLimit == 0 }
 
-    /// Returns the encoded image of a route if `look` finds it without waiting.
-    private func readyResponse(
-        of route: ImageRoute,
-        _ look: (ImageRequest, OutputEncoding) -> EncodedResponse?
-    ) -> EncodedResponse? {
+    /// Returns the encoded image of a route if the memory, or the disk, has it without waiting.
+    private func readyResponse(of route: ImageRoute, onDisk isOnDisk: Bool) -> EncodedResponse? {
         guard case .encode(let image, let encoding) = route.work else { return nil }
-        return look(image, encoding)
+        return isOnDisk
+            ? self.loader.readyEncoded(image, as: encoding) : self.loader.cachedEncoded(image, as: encoding)
     }
 
     /// Loads the image of a route.

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Tintype
 import TintypeHTTP
+import TintypeImgproxy
 
 /// The parts of a source's URL, as they decide whether the source is allowed.
 struct SourceAddress: Sendable {
@@ -52,28 +53,13 @@ struct SourceAddress: Sendable {
             self.port = nil
         }
         self.path = PercentEncoding.decode(rest[end...].prefix { $0 != UInt8(ascii: "?") })
-        self.hasDotSegments = Self.hasDotSegments(self.path)
+        self.hasDotSegments = self.path[...].hasDotSegment
     }
 
     /// Returns the first segments of the path, the first of which is empty; one more than `count`, with the rest of the
     /// path, if the path has more.
     func segments(_ count: Int) -> [ArraySlice<UInt8>] {
         self.path.split(separator: UInt8(ascii: "/"), maxSplits: count, omittingEmptySubsequences: false)
-    }
-
-    private static func hasDotSegments(_ path: [UInt8]) -> Bool {
-        var dotCount = 0
-        var hasOther = false
-        for byte in path {
-            switch byte {
-            case UInt8(ascii: "/"), UInt8(ascii: "\\"):
-                if 1...2 ~= dotCount, !hasOther { return true }
-                (dotCount, hasOther) = (0, false)
-            case UInt8(ascii: "."): dotCount += 1
-            default: hasOther = true
-            }
-        }
-        return 1...2 ~= dotCount && !hasOther
     }
 }
 
