@@ -102,9 +102,11 @@ struct Attack {
             isSafe = isSafe && holds
         }
         let (calm, attack) = ledger.healthy
-        for (name, times) in [("calm", calm), ("attack", attack)] {
-            let figures = [0.5, 0.9, 0.99, 0.999].map { "\(Self.milliseconds(Self.quantile(times, $0))) ms" }
-            line("healthy loads, \(name): \(times.count), p50 p90 p99 p99.9 " + figures.joined(separator: " "))
+        for (name, loads) in [("calm", calm), ("attack", attack)] {
+            let figures = [0.5, 0.9, 0.99, 0.999].map { "\(Self.milliseconds(Self.quantile(loads, $0))) ms" }
+            line("healthy loads, \(name): \(loads.count), p50 p90 p99 p99.9 " + figures.joined(separator: " "))
+            line("  mean parts of all: \(Self.parts(of: loads[...]))")
+            line("  mean parts of the slowest fiftieth: \(Self.parts(of: loads.suffix(loads.count / 50)))")
         }
         let rise = Self.quantile(attack, 0.99) / Self.quantile(calm, 0.99)
         line("healthy p99 under attack: \(Self.rounded(rise)) times that of calm", rise < Self.allowedRise)
@@ -127,8 +129,22 @@ struct Attack {
         return isSafe
     }
 
-    private static func quantile(_ sorted: [Duration], _ share: Double) -> Duration {
-        sorted.isEmpty ? .zero : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+    private static func quantile(_ sorted: [HealthyLoad], _ share: Double) -> Duration {
+        sorted.isEmpty ? .zero : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))].duration
+    }
+
+    /// The mean times of the parts of loads; the rest are hops, and the start of the load.
+    private static func parts(of loads: ArraySlice<HealthyLoad>) -> String {
+        func mean(_ part: (LoadMetrics) -> Duration) -> Duration {
+            loads.reduce(.zero) { $0 + part($1.metrics) } / max(1, loads.count)
+        }
+        let parts: [(String, Duration)] = [
+            ("queue", mean(\.queue)), ("connect", mean { $0.transfer?.connect ?? .zero }),
+            ("first byte", mean { $0.transfer?.firstByte ?? .zero }), ("transfer", mean { $0.transfer?.total ?? .zero }),
+            ("disk", mean(\.disk)), ("gate", mean(\.gate)), ("lane", mean(\.lane)), ("decode", mean(\.decode)),
+            ("transform", mean(\.transform)), ("call", mean(\.total)),
+        ]
+        return parts.map { "\($0.0) \(Self.milliseconds($0.1))" }.joined(separator: ", ") + " ms"
     }
 
     private static func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }

@@ -62,9 +62,9 @@ struct HealthyTraffic: Sendable {
         let photograph = self.photographs[number % self.photographs.count]
         let url = self.origin.url("/\(photograph.path)?\(number)")
         do {
-            let image = try await self.loader.image(for: ImageRequest(url: url, thumbnail: Self.thumbnail))
-            ledger.add(healthy: .now - start, phase)
-            if !Self.isSame(image, photograph.pixels) {
+            let response = try await self.loader.response(for: ImageRequest(url: url, thumbnail: Self.thumbnail))
+            ledger.add(HealthyLoad(duration: .now - start, metrics: response.metrics), phase)
+            if !Self.isSame(response.image, photograph.pixels) {
                 ledger.add(fault: "a healthy load got another image: \(url)")
             }
         } catch is CancellationError {

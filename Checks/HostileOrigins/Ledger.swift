@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Tintype
 import TintypeConcurrency
 
 /// The traffic that runs during a healthy load.
@@ -11,11 +12,17 @@ enum Phase: Sendable {
     case between
 }
 
+/// A load from the ordinary origin, and where its time went.
+struct HealthyLoad: Sendable {
+    let duration: Duration
+    let metrics: LoadMetrics
+}
+
 /// The observations of the run.
 final class Ledger: Sendable {
     private struct State {
-        var calm: [Duration] = []
-        var attack: [Duration] = []
+        var calm: [HealthyLoad] = []
+        var attack: [HealthyLoad] = []
         var faults: [String: Int] = [:]
         var hostileLoads = 0
         var honestImages = 0
@@ -24,11 +31,11 @@ final class Ledger: Sendable {
 
     private let state = Locked(State())
 
-    func add(healthy time: Duration, _ phase: Phase) {
+    func add(_ load: HealthyLoad, _ phase: Phase) {
         self.state.withLock { state in
             switch phase {
-            case .calm: state.calm.append(time)
-            case .attack: state.attack.append(time)
+            case .calm: state.calm.append(load)
+            case .attack: state.attack.append(load)
             case .between: break
             }
         }
@@ -54,8 +61,9 @@ final class Ledger: Sendable {
     var hostileLoads: Int { self.state.withLock { $0.hostileLoads } }
     var honest: (images: Int, errors: Int) { self.state.withLock { ($0.honestImages, $0.honestErrors) } }
 
-    /// The healthy loads' times, sorted.
-    var healthy: (calm: [Duration], attack: [Duration]) {
-        self.state.withLock { ($0.calm.sorted(), $0.attack.sorted()) }
+    /// The healthy loads, the fastest first.
+    var healthy: (calm: [HealthyLoad], attack: [HealthyLoad]) {
+        let (calm, attack) = self.state.withLock { ($0.calm, $0.attack) }
+        return (calm.sorted { $0.duration < $1.duration }, attack.sorted { $0.duration < $1.duration })
     }
 }
