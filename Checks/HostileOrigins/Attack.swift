@@ -140,8 +140,9 @@ struct Attack {
         }
         let parts: [(String, Duration)] = [
             ("queue", mean(\.queue)), ("connect", mean { $0.transfer?.connect ?? .zero }),
-            ("first byte", mean { $0.transfer?.firstByte ?? .zero }), ("transfer", mean { $0.transfer?.total ?? .zero }),
-            ("disk", mean(\.disk)), ("gate", mean(\.gate)), ("lane", mean(\.lane)), ("decode", mean(\.decode)),
+            ("first byte", mean { $0.transfer?.firstByte ?? .zero }),
+            ("transfer", mean { $0.transfer?.total ?? .zero }), ("disk", mean(\.disk)), ("gate", mean(\.gate)),
+            ("lane", mean(\.lane)), ("decode", mean(\.decode)),
             ("transform", mean(\.transform)), ("call", mean(\.total)),
         ]
         return parts.map { "\($0.0) \(Self.milliseconds($0.1))" }.joined(separator: ", ") + " ms"

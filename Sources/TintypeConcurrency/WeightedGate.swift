@@ -90,7 +90,7 @@ public final class WeightedGate: Sendable {
         return Place(self, weight: weight, client)
     }
 
-    /// Takes `weight` in if there is room for it now, and no caller waits; never more than the whole capacity.
+    /// Takes `weight` in if there is room for it now, and no caller waits before it; never more than the whole capacity.
     ///
     /// For what can be left out: it neither waits nor lets others wait for long.
     public func placeIfFree(for weight: Int) -> Place? {
@@ -201,8 +201,9 @@ struct WeightedGateState {
     /// Takes a cancelled waiter out; those behind it may now fit.
     mutating func cancel(id: UInt64) -> (cancelled: Continuation?, admitted: [Continuation]) {
         guard let index = self.waiters.firstIndex(where: { $0.id == id }) else { return (nil, []) }
+        let wasNext = index == self.nextIndex
         let waiter = self.waiters.remove(at: index)
-        return (waiter.continuation, self.admit())
+        return (waiter.continuation, wasNext ? self.admit() : [])
     }
 
     private mutating func admit() -> [Continuation] {
@@ -225,9 +226,13 @@ struct WeightedGateState {
     /// Nothing else overtakes: a heavy waiter would otherwise starve.
     private var nextIndex: Int? {
         guard !self.counts.isEmpty else { return self.waiters.indices.first }
-        return self.waiters.indices.min {
-            self.count(of: self.waiters[$0].client) < self.count(of: self.waiters[$1].client)
+        var next: (index: Int, count: Int)?
+        for (index, waiter) in self.waiters.enumerated() {
+            let count = self.count(of: waiter.client)
+            if count == 0 { return index }
+            if count < next?.count ?? .max { next = (index, count) }
         }
+        return next?.index
     }
 
     /// Whether an operation that comes now is the next one.

@@ -40,7 +40,8 @@ final class Connection {
 
     /// The part of an answer that has not been sent.
     struct Output {
-        let answer: ServerAnswer
+        let status: Int
+        let note: AnswerNote
         /// The head's bytes that are left.
         var head: ArraySlice<UInt8>
         /// The body to send: none for the answer to HEAD.
@@ -65,7 +66,7 @@ final class Connection {
     var phase = Phase.reading
     /// The time in milliseconds at which the phase ends, unless it makes progress.
     var deadline: UInt64 = 0
-    /// The time in nanoseconds since which the connection waits for a request, if it does.
+    /// The time in nanoseconds since which the connection waits for a request, or for the rest of its head.
     var idleStart: UInt64 = 0
     /// The bytes that were sent or received since the deadline was set.
     var progressByteCount = 0
@@ -94,15 +95,15 @@ final class Connection {
         self.client = client
     }
 
-    /// Whether no byte of a request has come here.
-    var mayBeIdle: Bool {
+    /// Whether no whole request has come here.
+    var isReading: Bool {
         guard case .reading = self.phase else { return false }
-        return self.input.isEmpty && !self.parser.isInHead
+        return self.input.isEmpty
     }
 
     /// Whether no byte of a request has come, here or to the kernel.
     var isIdle: Bool {
-        guard self.mayBeIdle else { return false }
+        guard self.isReading, !self.parser.isInHead else { return false }
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0
     }

@@ -51,6 +51,8 @@ actor ConnectionActor {
     private static let lastAcceptCount = 1_024
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
+    /// The time in nanoseconds that a head may take before its connection counts as idle: honest ones take less.
+    private static let slowHeadTime: UInt64 = 1_000_000_000
     /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
     private static let stepsPerTurn = 32
     /// The time in nanoseconds after which a connection takes no further step in a turn.
@@ -225,7 +227,9 @@ actor ConnectionActor {
             var address = [UInt8](repeating: 0, count: 16)
             let descriptor = cshims_accept(listener.descriptor, &address)
             guard descriptor >= 0 else {
-                switch errno {
+                let code = errno
+                if let idle { self.idleConnections.append((idle, idle.idleStart)) }
+                switch code {
                 case EINTR, ECONNABORTED: continue
                 case EMFILE, ENFILE, ENOMEM, ENOBUFS: self.pauseListener()
                 default: break
@@ -251,21 +255,22 @@ actor ConnectionActor {
         return true
     }
 
-    /// Returns the connection that has waited longest for a request, unless all idle ones of the last look are taken.
+    /// Returns the connection that has waited longest for a request or for the rest of a head, unless all idle ones of the last look are taken.
     ///
     /// A look at all connections takes a millisecond or more, so it happens once in the period of scans at most.
     private func takeLongestIdle() -> Connection? {
         let now = Self.nanoseconds
         if self.idleConnections.isEmpty, now >= self.nextIdleLook {
             self.nextIdleLook = now + Self.scanMilliseconds * 1_000_000
-            for case let connection? in self.connections where connection.mayBeIdle {
+            for case let connection? in self.connections where connection.isReading {
                 self.idleConnections.append((connection, connection.idleStart))
             }
             self.idleConnections.sort { $0.start > $1.start }
         }
         while let (connection, start) = self.idleConnections.popLast() {
             // It may have served a request meanwhile, or the kernel may have one for it.
-            if connection.idleStart == start, connection.isIdle { return connection }
+            guard connection.idleStart == start else { continue }
+            if connection.isIdle || connection.parser.isInHead && now - start > Self.slowHeadTime { return connection }
         }
         return nil
     }
@@ -372,6 +377,7 @@ actor ConnectionActor {
             // Once for each head: a client that sends byte by byte gains no time.
             if !connection.hasHeadDeadline {
                 connection.hasHeadDeadline = true
+                connection.idleStart = Self.nanoseconds
                 self.setDeadline(of: connection, self.limits.headTime)
             }
             return false
@@ -512,7 +518,7 @@ actor ConnectionActor {
         guard let exchange = connection.exchange else { return }
         let head = exchange.head
         let keepsAlive = head.map(\.keepsAlive) ?? false
-        let isLast = closes || answer.closesConnection || !keepsAlive || self.isDraining
+        let isLast = closes || !keepsAlive || self.isDraining
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1_024)
         self.date.update(to: time(nil))
@@ -528,7 +534,8 @@ actor ConnectionActor {
         bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
         connection.output = Connection.Output(
-            answer: answer,
+            status: answer.status,
+            note: answer.note,
             head: bytes[...],
             body: hasBody ? answer.body : .none,
             start: Self.nanoseconds
@@ -577,23 +584,30 @@ actor ConnectionActor {
     }
 
     /// Ends the connections that take their answers slowest, until an eighth of the limit is free.
+    ///
+    /// A body stays in memory for the fastest of its clients, so they end together or not at all.
     private func closeSlowestOutputs() {
         let now = Self.nanoseconds
-        var outputs: [(connection: Connection, rate: Double)] = []
+        var connections: [BodyIdentity: [Connection]] = [:]
+        var rates: [BodyIdentity: Double] = [:]
         for case let connection? in self.connections {
-            guard connection.unsentBody != nil, let output = connection.output else { continue }
-            outputs.append((connection, Double(output.sentBodyCount) / Double(now - output.start + 1)))
+            guard let body = connection.unsentBody, let output = connection.output else { continue }
+            let rate = Double(output.sentBodyCount) / Double(now - output.start + 1)
+            connections[body, default: []].append(connection)
+            rates[body] = max(rate, rates[body] ?? 0)
         }
-        outputs.sort { $0.rate < $1.rate }
-        for (connection, _) in outputs where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
-            self.counters.expiredConnections += 1
-            self.close(connection)
+        let slowestFirst = rates.sorted { $0.value < $1.value }
+        for (body, _) in slowestFirst where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
+            for connection in connections[body] ?? [] {
+                self.counters.expiredConnections += 1
+                self.close(connection)
+            }
         }
     }
 
     /// Ends the output, and reports it.
     private func endOutput(of connection: Connection) {
-        if let output = connection.output { self.report(connection, output.answer.status, output.answer.note) }
+        if let output = connection.output { self.report(connection, output.status, output.note) }
         if let body = connection.unsentBody, let count = self.unsentBodies[body] {
             self.unsentBodies[body] = count > 1 ? count - 1 : nil
             if count == 1 { self.unsentByteCount -= body.count }

@@ -42,13 +42,18 @@ package struct ServerAnswer: Sendable {
             }
         }
 
-        /// Returns a part of the content.
+        /// Returns a part of the content; bytes in memory are copied, because a slice would hold all of them.
         func part(_ range: ByteRange) -> Body {
             switch self {
             case .none: .none
-            case .data(let data): .data(data.dropFirst(range.offset).prefix(range.length))
+            case .data(let data): .data(data.subdata(in: Self.indices(of: range, in: data)))
             case .file(let file, let offset, _): .file(file, offset: offset + range.offset, count: range.length)
             }
+        }
+
+        private static func indices(of range: ByteRange, in data: Data) -> Range<Data.Index> {
+            let start = data.startIndex + range.offset
+            return start..<start + range.length
         }
     }
 
@@ -58,19 +63,11 @@ package struct ServerAnswer: Sendable {
     package let body: Body
     /// The values for the access log.
     package let note: AnswerNote
-    /// Whether the connection must not be used again.
-    package let closesConnection: Bool
 
-    package init(
-        _ head: AnswerHead,
-        body: Body = .none,
-        note: AnswerNote = AnswerNote(),
-        closesConnection: Bool = false
-    ) {
+    package init(_ head: AnswerHead, body: Body = .none, note: AnswerNote = AnswerNote()) {
         self.head = head
         self.body = body
         self.note = note
-        self.closesConnection = closesConnection
     }
 
     /// The status code.
@@ -81,15 +78,14 @@ package struct ServerAnswer: Sendable {
         _ status: Int,
         _ text: String,
         fields: HeaderFields = [:],
-        note: AnswerNote = AnswerNote(),
-        closesConnection: Bool = false
+        note: AnswerNote = AnswerNote()
     ) -> ServerAnswer {
         let data = Data(text.utf8)
         var head = AnswerHead(status: status)
         head.fields.append("text/plain; charset=utf-8", for: "Content-Type")
         head.fields.append("\(data.count)", for: "Content-Length")
         for field in fields { head.fields.append(field.value, for: field.name) }
-        return ServerAnswer(head, body: .data(data), note: note, closesConnection: closesConnection)
+        return ServerAnswer(head, body: .data(data), note: note)
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Synchronization
 import Tintype
 import TintypeConcurrency
 import TintypeHTTP
@@ -115,6 +114,11 @@ final class ImageHandler: RequestHandling {
     }
 
     func answer(to request: ServerRequest) async -> ServerAnswer {
+        // All work for a request is its client's, or it would go before the turns of others.
+        await WorkClient.$current.withValue(WorkClient(request.client)) { await self.clientAnswer(to: request) }
+    }
+
+    private func clientAnswer(to request: ServerRequest) async -> ServerAnswer {
         let head = request.head
         if head.method == .post { return await self.postAnswer(to: request) }
         let path = head.path
@@ -147,7 +151,7 @@ final class ImageHandler: RequestHandling {
     func didEnd(_ exchange: ExchangeRecord) {
         self.metrics.record(exchange)
         // Probes and scrapes would fill the log.
-        if exchange.status == 200, let target = exchange.head?.target, self.status.answers(target) { return }
+        if exchange.status == 200, let target = exchange.head?.target, self.isStatus(target) { return }
         guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
             return
         }
@@ -162,11 +166,15 @@ final class ImageHandler: RequestHandling {
     // MARK: Addresses
 
     /// Whether a target names no image, and its answer takes waiting.
-    private func needsWaiting(_ target: String) -> Bool {
+    private func needsWaiting(_ target: String) -> Bool { Self.isInformation(target) || self.isStatus(target) }
+
+    /// Whether a target names a page of the status.
+    private func isStatus(_ target: String) -> Bool {
         // Longer paths name images, except for the health path of the configuration.
         let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
-        return Self.isInformation(target)
-            || target.utf8.count <= longest && self.status.answers(RequestHead.path(of: target))
+        let isShort =
+            target.utf8.count <= longest || target.utf8.prefix(longest + 1).contains(UInt8(ascii: "?"))
+        return isShort && self.status.answers(RequestHead.path(of: target))
     }
 
     private static func isInformation(_ target: String) -> Bool { target.hasPrefix("/info/") }
@@ -248,9 +256,7 @@ final class ImageHandler: RequestHandling {
         let start = ContinuousClock.now
         let trace = TraceContext(request.head)
         do {
-            return try await WorkClient.$current.withValue(WorkClient(request.client)) {
-                try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
-            }
+            return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
         } catch is CancellationError {
             // An image that takes too long would take a lane again and again.
             if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
@@ -344,7 +350,10 @@ final class ImageHandler: RequestHandling {
         if response.source != .memory {
             self.metrics.record(response.metrics)
             let metrics = response.metrics
-            if metrics.encode > .zero { place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode) }
+            // A load that many requests share has kept a lane once.
+            if !metrics.isJoined, metrics.encode > .zero {
+                place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode)
+            }
         }
         return self.answers.answer(with: Representation(response), of: route, to: head)
     }

@@ -147,14 +147,14 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an answer can close the connection")
-    func closing() async throws {
-        let scripts = ["/a": ScriptedHandler.Script.ready { _ in .text(200, "a", closesConnection: true) }]
-        try await ScriptedServer.run(scripts) { server in
-            let client = try await server.client()
-            #expect(try await client.response(to: "/a")["Connection"] == "close")
-            #expect(try await client.receiveToEnd().isEmpty)
-        }
+    @Test("a part of bytes in memory is a copy, which does not hold all of them")
+    func parts() throws {
+        let whole = Data(repeating: 1, count: 1 << 20)
+        let body = ServerAnswer.Body.data(whole[10...]).part(ByteRange(offset: 5, length: 1 << 16))
+        guard case .data(let part) = body else { throw TestSupportError("The part is no bytes in memory.") }
+        #expect(part == whole[15..<15 + (1 << 16)])
+        let (start, end) = whole.withUnsafeBytes { (UInt(bitPattern: $0.baseAddress), UInt($0.count)) }
+        #expect(!(start..<start + end).contains(part.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }))
     }
 
     @Test("an answer larger than the buffers of sockets arrives whole, while others are served")

@@ -152,6 +152,43 @@ import TintypeTestTraits
         }
     }
 
+    @Test("a new connection takes the place of the one whose head has been incomplete for longest")
+    func slowHeads() async throws {
+        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
+            let slow = [try await server.client(), try await server.client()]
+            for client in slow { await client.send("GET /a HTTP/1.1\r\nHost:") }
+            // It comes to the kernel at once, and is accepted when a head has taken a second.
+            let client = try await server.client()
+            #expect(try await client.response(to: "/a").text == "a")
+            await slow[1].send(" a\r\n\r\n")
+            #expect(try await slow[1].receive().text == "a")
+            #expect(try await slow[0].receiveToEnd().isEmpty)
+        }
+    }
+
+    @Test("clients of one body end together, or none of them does")
+    func sharedUnsentBytes() async throws {
+        func text(_ count: Int) -> ScriptedHandler.Script {
+            let answer = ServerAnswer.text(200, String(repeating: "x", count: count))
+            return .ready { _ in answer }
+        }
+        let scripts = ["/shared": text(8 << 20), "/single": text(8 << 20), "/last": text(8 << 20)]
+        try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 20 << 20 }) { server in
+            // One of the two that share a body takes more of it than the client of the other body does.
+            let fast = try await server.client(bufferSize: 1 << 20)
+            let (slow, single) = (
+                try await server.client(bufferSize: 4_096), try await server.client(bufferSize: 4_096)
+            )
+            await single.request("/single")
+            for client in [fast, slow] { await client.request("/shared") }
+            let last = try await server.client(bufferSize: 1 << 20)
+            await last.request("/last")
+            await until { await server.connections.counters.expiredConnections > 0 }
+            #expect(await server.connections.counters.expiredConnections == 1)
+            for client in [fast, slow, last] { #expect(try await client.receive().body.count == 8 << 20) }
+        }
+    }
+
     @Test("with too many unsent bytes, the connections that take their answers slowest end, and others are served")
     func unsentBytes() async throws {
         func text(_ count: Int) -> ScriptedHandler.Script {

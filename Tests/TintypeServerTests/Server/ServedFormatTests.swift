@@ -141,6 +141,10 @@ import TintypeTestTraits
             #expect((enforced["Content-Type"], enforced["Vary"]) == ("image/webp", "Accept"))
             let other = try await fixture.image("w:50", suffix: "@png")
             #expect((other["Content-Type"], other["Vary"]) == ("image/png", "Accept"))
+            // A client that takes WebP gets an image from the same URL.
+            #expect(try await fixture.image("w:50", suffix: "@avif", fields).status == 200)
+            let refused = try await fixture.image("w:50", suffix: "@avif")
+            #expect((refused.status, refused["Vary"]) == (422, "Accept"))
         }
     }
 

@@ -18,7 +18,7 @@ import TintypeTestTraits
     @Test("the server says that it lives and that it is ready")
     func health() async throws {
         try await ServerFixture.run(change: { $0.healthPath = "/alive" }) { fixture in
-            for target in ["/health", "/alive", "/health?a"] {
+            for target in ["/health", "/alive", "/health?a", "/health?" + String(repeating: "a", count: 80)] {
                 let response = try await fixture.response(to: target)
                 #expect(response.status == 200, "\(target)")
                 #expect(response.text == "tintype is running\n", "\(target)")
