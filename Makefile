@@ -18,6 +18,8 @@ FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF Fu
 
 # Suites without origins, processes and large images, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
+# The same without the tables of loads, which are values of one thread and take minutes under the thread sanitizer.
+THREAD_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 # Suites that need no trait of the package, for `make smallest`, and the test targets with them.
 SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
@@ -166,7 +168,7 @@ smoke-release:
 smoke-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread \
-	    --filter $(PURE_SUITES)
+	    --filter $(THREAD_SUITES)
 
 # Chromium is large, so continuous integration leaves it out.
 page:
