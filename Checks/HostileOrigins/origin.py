@@ -466,30 +466,23 @@ def bomb_gzip_twice(c, n):
     c.send(head(200, [("Content-Encoding", "gzip, gzip")], len(bomb)) + bomb)
 
 
-@plain("whole")
-def heavy_fields(c, n):
-    fields = [("X-%d" % i, "v" * 200) for i in range(240)]
-    c.send(answer(honest(n), fields=fields))
+# Fields with so many bytes, and the size of a head that is refused.
+HEAVY = {
+    "fields": (lambda size: [("X-%d" % i, "v" * 200) for i in range(size // 240)], 120_000),
+    "cache-control": (lambda size: [("Cache-Control", '"' * size)], 98_000),
+    "vary": (lambda size: [("Vary", "a," * (size // 2))], 80_000),
+    "age": (lambda size: [("Age", '"' * (size // 2)), ("Expires", "," * (size // 2))], 196_000),
+    "cookies": (lambda size: [("Set-Cookie", "c%d=%s" % (i, "v" * 100)) for i in range(size // 150)], 150_000),
+}
 
 
-@plain("whole")
-def heavy_cache_control(c, n):
-    c.send(answer(honest(n), fields=[("Cache-Control", '"' * 60_000)]))
+def add_heavy(name, fields, expectation):
+    PLAIN[name] = (lambda c, n: c.send(answer(honest(n), fields=fields)), expectation)
 
 
-@plain("whole")
-def heavy_vary(c, n):
-    c.send(answer(honest(n), fields=[("Vary", "a," * 30_000)]))
-
-
-@plain("whole")
-def heavy_age(c, n):
-    c.send(answer(honest(n), fields=[("Age", '"' * 30_000), ("Expires", "," * 30_000)]))
-
-
-@plain("whole")
-def heavy_cookies(c, n):
-    c.send(answer(honest(n), fields=[("Set-Cookie", "c%d=%s" % (i, "v" * 100)) for i in range(400)]))
+for name, (fields, size) in HEAVY.items():
+    add_heavy("heavy-" + name, fields(60_000), "whole")
+    add_heavy("oversized-" + name, fields(size), "error")
 
 
 # Redirects

@@ -195,6 +195,8 @@ extension ImageServer.Configuration {
         public var prefersWebP = false
         /// Whether clients that accept WebP receive it whatever the URL says; default false.
         public var enforcesWebP = false
+        /// Whether the `Accept` field of a request decides anything.
+        var readsAccept: Bool { self.prefersWebP || self.enforcesWebP }
         /// The formats whose files are served as they are, if the URL does not name another one; by default none.
         public var skippedFormats: Set<ImageFormat> = []
         /// The most frames of an animation; default 1, which makes still images.

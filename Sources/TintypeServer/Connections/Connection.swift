@@ -50,6 +50,9 @@ final class Connection {
         let start: UInt64
         var sentBodyCount = 0
 
+        /// The bytes of the body that the client has taken in a nanosecond.
+        func rate(at time: UInt64) -> Double { Double(self.sentBodyCount) / Double(time - self.start + 1) }
+
         var isWhole: Bool { self.head.isEmpty && self.sentBodyCount == self.body.count }
     }
 

@@ -255,7 +255,8 @@ actor ConnectionActor {
         return true
     }
 
-    /// Returns the connection that has waited longest for a request or for the rest of a head, unless all idle ones of the last look are taken.
+    /// Returns the connection that has waited longest for a request or for the rest of a head, unless all idle ones of
+    /// the last look are taken.
     ///
     /// A look at all connections takes a millisecond or more, so it happens once in the period of scans at most.
     private func takeLongestIdle() -> Connection? {
@@ -588,20 +589,14 @@ actor ConnectionActor {
     /// A body stays in memory for the fastest of its clients, so they end together or not at all.
     private func closeSlowestOutputs() {
         let now = Self.nanoseconds
-        var connections: [BodyIdentity: [Connection]] = [:]
-        var rates: [BodyIdentity: Double] = [:]
-        for case let connection? in self.connections {
-            guard let body = connection.unsentBody, let output = connection.output else { continue }
-            let rate = Double(output.sentBodyCount) / Double(now - output.start + 1)
-            connections[body, default: []].append(connection)
-            rates[body] = max(rate, rates[body] ?? 0)
+        let unsent = self.connections.compactMap { $0 }.filter { $0.unsentBody != nil }
+        let clients = Dictionary(grouping: unsent, by: \.unsentBody).values.map { connections in
+            (connections: connections, rate: connections.compactMap { $0.output?.rate(at: now) }.max() ?? 0)
         }
-        let slowestFirst = rates.sorted { $0.value < $1.value }
-        for (body, _) in slowestFirst where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
-            for connection in connections[body] ?? [] {
-                self.counters.expiredConnections += 1
-                self.close(connection)
-            }
+        let slowestFirst = clients.sorted { $0.rate < $1.rate }
+        for (connections, _) in slowestFirst where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
+            self.counters.expiredConnections += UInt64(connections.count)
+            for connection in connections { self.close(connection) }
         }
     }
 

@@ -45,15 +45,13 @@ package struct ServerAnswer: Sendable {
         /// Returns a part of the content; bytes in memory are copied, because a slice would hold all of them.
         func part(_ range: ByteRange) -> Body {
             switch self {
-            case .none: .none
-            case .data(let data): .data(data.subdata(in: Self.indices(of: range, in: data)))
-            case .file(let file, let offset, _): .file(file, offset: offset + range.offset, count: range.length)
+            case .none: return .none
+            case .data(let data):
+                let start = data.startIndex + range.offset
+                return .data(data.subdata(in: start..<start + range.length))
+            case .file(let file, let offset, _):
+                return .file(file, offset: offset + range.offset, count: range.length)
             }
-        }
-
-        private static func indices(of range: ByteRange, in data: Data) -> Range<Data.Index> {
-            let start = data.startIndex + range.offset
-            return start..<start + range.length
         }
     }
 

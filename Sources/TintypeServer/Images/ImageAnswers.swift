@@ -355,8 +355,7 @@ final class ImageAnswers: Sendable {
         if status == 429 || status == 503 { fields.append(wait ?? "\(Self.retrySeconds)", for: "Retry-After") }
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
         // Another client may get an image in a format that this one does not name.
-        let images = self.configuration.images
-        if images.prefersWebP || images.enforcesWebP { fields.append("Accept", for: "Vary") }
+        if self.configuration.images.readsAccept { fields.append("Accept", for: "Vary") }
         var note = AnswerNote(errorCode: code, message: message)
         note.source = source
         return .text(status, text + "\n", fields: fields, note: note)

@@ -461,8 +461,10 @@ extension RequestHead {
     /// The target without its query.
     var path: String { Self.path(of: self.target) }
 
+    /// Returns a target without its query; a target without one is not copied.
     static func path(of target: String) -> String {
-        String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") }))
+        guard let end = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return target }
+        return String(target[..<end])
     }
 
     /// Whether the request brings a secret.

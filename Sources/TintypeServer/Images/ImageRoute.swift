@@ -84,7 +84,7 @@ final class RouteTable: Sendable {
 
         /// The query is no part of a signature or an image, so it must not make an image look new.
         init(target: String, acceptsWebP: Bool) {
-            self.target = target.utf8.contains(UInt8(ascii: "?")) ? RequestHead.path(of: target) : target
+            self.target = RequestHead.path(of: target)
             self.acceptsWebP = acceptsWebP
         }
     }

@@ -54,7 +54,7 @@ final class RoutePlanner: Sendable {
     }
 
     /// Whether the `Accept` field of a request decides anything.
-    var readsAccept: Bool { self.images.prefersWebP || self.images.enforcesWebP }
+    var readsAccept: Bool { self.images.readsAccept }
 
     /// Returns the route of a target.
     ///

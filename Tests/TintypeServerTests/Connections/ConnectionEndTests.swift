@@ -116,6 +116,12 @@ import TintypeTestTraits
 
     // MARK: Room
 
+    /// An answer that is the same bytes for all clients.
+    private static func text(_ count: Int) -> ScriptedHandler.Script {
+        let answer = ServerAnswer.text(200, String(repeating: "x", count: count))
+        return .ready { _ in answer }
+    }
+
     @Test("with more connections than the limit, the one that has waited longest for a request ends")
     func connectionLimit() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
@@ -168,11 +174,7 @@ import TintypeTestTraits
 
     @Test("clients of one body end together, or none of them does")
     func sharedUnsentBytes() async throws {
-        func text(_ count: Int) -> ScriptedHandler.Script {
-            let answer = ServerAnswer.text(200, String(repeating: "x", count: count))
-            return .ready { _ in answer }
-        }
-        let scripts = ["/shared": text(8 << 20), "/single": text(8 << 20), "/last": text(8 << 20)]
+        let scripts = ["/shared": Self.text(8 << 20), "/single": Self.text(8 << 20), "/last": Self.text(8 << 20)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 20 << 20 }) { server in
             // One of the two that share a body takes more of it than the client of the other body does.
             let fast = try await server.client(bufferSize: 1 << 20)
@@ -191,11 +193,7 @@ import TintypeTestTraits
 
     @Test("with too many unsent bytes, the connections that take their answers slowest end, and others are served")
     func unsentBytes() async throws {
-        func text(_ count: Int) -> ScriptedHandler.Script {
-            let answer = ServerAnswer.text(200, String(repeating: "x", count: count))
-            return .ready { _ in answer }
-        }
-        let scripts = ["/large": text(12 << 20), "/small": text(8 << 20), "/a": text(1)]
+        let scripts = ["/large": Self.text(12 << 20), "/small": Self.text(8 << 20), "/a": Self.text(1)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 16 << 20 }) { server in
             let (large, small) = (
                 try await server.client(bufferSize: 4_096), try await server.client(bufferSize: 4_096)
