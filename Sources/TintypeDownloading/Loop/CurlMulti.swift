@@ -20,6 +20,10 @@ final class CurlMulti {
     /// The most bytes that the transfers above their share may take together in one turn of the loop.
     static let turnBytes = 64 << 10
     private static let leastShare = 32 << 10
+    /// A transfer that has rested more often waits until the loop has no other work.
+    private static let quickRestCount = 8
+    /// The longest time for which other work keeps such transfers waiting.
+    private static let longRestTime = Duration.milliseconds(4)
     /// The bytes of bodies that failed which are given back to the system in one turn.
     private static let unmappedBytes = 2 << 20
     private static let hasGlobalState = Locked(false)
@@ -39,7 +43,14 @@ final class CurlMulti {
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
+    /// The transfers that continue in the next turn.
     private var resting: [EasyHandle] = []
+    /// The transfers that continue when the loop is idle.
+    private var restingLong: [EasyHandle] = []
+    /// The time when these last continued.
+    private var longRestEnd = LoopInstant.now
+    /// Whether the last wait found no socket ready, and no job has run since.
+    private var isIdle = false
     /// Whether there has been a transfer with a network policy of its own, so that what one made may be denied to others.
     var mixesPolicies = false
     /// Is told of a connection that was ended because it brought nothing but frames.
@@ -142,32 +153,52 @@ final class CurlMulti {
     func beginTurn() -> Int {
         self.turnCount.pointee &+= 1
         BlockPool.shared.unmap(atMost: Self.unmappedBytes)
+        var count = self.resting.count
+        if !self.restingLong.isEmpty {
+            let now = LoopInstant.now
+            if self.isIdle || self.longRestEnd + Self.longRestTime <= now {
+                self.longRestEnd = now
+                count += self.restingLong.count
+            }
+        }
+        self.isIdle = false
         // One alone has a large share, which is cheaper.
-        self.turnShare = max(Self.leastShare, Self.turnBytes / (self.resting.count + 1))
-        return min(self.resting.count, Self.turnBytes / self.turnShare)
+        self.turnShare = max(Self.leastShare, Self.turnBytes / (count + 1))
+        return min(count, Self.turnBytes / self.turnShare)
     }
 
-    /// Takes out the one that rests for longest.
+    /// Takes out the transfer that continues next.
     func popResting() -> EasyHandle? {
-        self.resting.isEmpty ? nil : self.resting.removeFirst()
+        if !self.resting.isEmpty { return self.resting.removeFirst() }
+        return self.restingLong.isEmpty ? nil : self.restingLong.removeFirst()
     }
 
     /// Forgets the resting transfers.
     func dropResting() {
         self.resting = []
+        self.restingLong = []
     }
 
-    /// Lets a transfer wait for the next turn.
+    /// Lets a transfer wait for the next turn, or until the loop is idle if it has rested often: a flood of bytes must
+    /// not come between the few steps of an ordinary load.
     func rest(_ handle: EasyHandle) {
-        self.resting.append(handle)
+        handle.restCount += 1
+        if handle.restCount > Self.quickRestCount {
+            self.restingLong.append(handle)
+        } else {
+            self.resting.append(handle)
+        }
     }
 
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
     func wait(until deadline: LoopInstant?) {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        if !self.resting.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
+        let isResting = !self.resting.isEmpty || !self.restingLong.isEmpty
+        if isResting || BlockPool.shared.hasDiscarded { limit = 0 }
+        self.isIdle = true
         self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
+            self.isIdle = false
             self.now = self.poll.now
             let mask =
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)

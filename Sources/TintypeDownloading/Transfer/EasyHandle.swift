@@ -33,6 +33,8 @@ final class EasyHandle {
     private var verifiesCertificates = true
     private var waitsForMultiplexing = false
     private var receiveBufferSize = 0
+    /// The number of times that the transfer has used up its share of a turn.
+    var restCount = 0
 
     // The connection that the transfer has for itself, and what is known of it; see the extension.
     var claimedDescriptor: CInt = -1
@@ -133,6 +135,7 @@ final class EasyHandle {
         self.claimedDescriptor = -1
         self.foundSurplus = false
         self.isResting = false
+        self.restCount = 0
         if self.takesFreshConnection {
             self.takesFreshConnection = false
             ccurl_setopt_long(self.easy, CURLOPT_FRESH_CONNECT, 0)
