@@ -405,7 +405,7 @@ def make_large(request):
 
 
 def make_source(request):
-    """A photograph as a server gets it: upright, without metadata, its longer side as long as asked."""
+    """A photograph as servers receive it: upright, without metadata, and with the requested longer side."""
     from PIL import Image
 
     picture = upright(Image.open(request["original"])).convert("RGB")

@@ -41,7 +41,7 @@ struct Attack {
     /// Returns the default configuration, which is the target of the attack, with the changes that the run requires.
     private func configuration(_ origin: HostileOrigin, _ folder: TemporaryDirectory) -> LoaderActor.Configuration {
         var configuration = LoaderActor.Configuration()
-        // Full early, so that growth is growth.
+        // Small caches are full early, so that later growth is a leak.
         configuration.memory.costLimit = 32 << 20
         configuration.disk = DiskCache.Configuration(directory: folder.url(of: "cache"))
         configuration.disk?.sizeLimit = 32 << 20
@@ -114,7 +114,7 @@ struct Attack {
         line(
             "hostile loads ended: \(ledger.hostileLoads); neighbours: \(honest.images) served, \(honest.errors) refused"
         )
-        // The first calm has seen no attack but the first meeting.
+        // Compare with the second calm. Before the first one, the loader has met each behaviour only once.
         let first = resources[min(1, resources.count - 1)]
         if let last = resources.last {
             line("resident: \(resources.map { $0.residentBytes >> 20 }) MiB")
@@ -133,7 +133,7 @@ struct Attack {
         sorted.isEmpty ? .zero : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))].duration
     }
 
-    /// The mean times of the parts of loads; the rest are hops, and the start of the load.
+    /// Returns the mean times of the parts of loads; the rest is spent in hops, and at the start of the load.
     private static func parts(of loads: ArraySlice<HealthyLoad>) -> String {
         func mean(_ part: (LoadMetrics) -> Duration) -> Duration {
             loads.reduce(.zero) { $0 + part($1.metrics) } / max(1, loads.count)

@@ -50,7 +50,7 @@ struct HealthyTraffic: Sendable {
             while !Task.isCancelled {
                 try? await clock.sleep(until: due, tolerance: .zero)
                 let (start, turn, current) = (due, number, phase())
-                // From when it should have started: a load that was late to start was late.
+                // Measure from the planned start, so that a late start counts.
                 group.addTask { await self.load(turn, from: start, current, ledger) }
                 number += 1
                 due += Self.interval
@@ -68,7 +68,7 @@ struct HealthyTraffic: Sendable {
                 ledger.add(fault: "a healthy load got another image: \(url)")
             }
         } catch is CancellationError {
-            // The end of the run.
+            // The run is over.
         } catch {
             ledger.add(fault: "a healthy load failed: \(error)")
         }

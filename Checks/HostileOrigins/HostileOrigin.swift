@@ -24,9 +24,9 @@ final class HostileOrigin: Sendable {
         let origin: String
         let path: String
         let expectation: Expectation
-        /// Whether honest answers can be had from the same origin.
+        /// Whether the same origin also gives honest answers.
         let hasHonestNeighbour: Bool
-        /// Whether it is one of the many of `http2_table.py`, which are met less often, and with their neighbours.
+        /// Whether it is one of the many behaviours of `http2_table.py`, which are loaded less often, with neighbours.
         let isInTable: Bool
 
         func url(_ number: Int) throws -> URL { try Self.url("\(self.origin)/\(self.path)/\(number)") }
@@ -51,7 +51,7 @@ final class HostileOrigin: Sendable {
     private let process: ChildProcess
 
     init() async throws {
-        // Debian's own interpreter is the one that has the module `hpack`.
+        // Only Debian's own interpreter has the module `hpack`.
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "origin.py").path
         self.folder = try TemporaryDirectory(prefix: "tintype-hostile")
         let log = self.folder.path(of: "output.log")

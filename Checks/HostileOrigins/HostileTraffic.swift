@@ -95,7 +95,7 @@ final class HostileTraffic: Sendable {
         }
     }
 
-    /// `nil` when the load was cancelled.
+    /// Returns `nil` if the load was cancelled.
     private func load(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async -> Ending? {
         let number = self.next.add(1, ordering: .relaxed).oldValue
         let start = ContinuousClock.now
@@ -139,7 +139,7 @@ final class HostileTraffic: Sendable {
         } catch is LoadError {
             ledger.addHonest(wasServed: false)
         } catch {
-            // The end of the attack.
+            // The attack is over.
         }
     }
 }

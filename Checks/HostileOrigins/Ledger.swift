@@ -8,7 +8,7 @@ import TintypeConcurrency
 enum Phase: Sendable {
     case calm
     case attack
-    /// Between the two. Loads in this phase count for neither.
+    /// The pause between the two. Loads in this phase count for neither.
     case between
 }
 
@@ -41,7 +41,7 @@ final class Ledger: Sendable {
         }
     }
 
-    /// A promise that was broken, in a sentence.
+    /// Records a broken requirement, in a sentence.
     func add(fault: String) {
         self.state.withLock { $0.faults[fault, default: 0] += 1 }
     }

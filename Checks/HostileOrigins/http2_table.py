@@ -3,7 +3,7 @@
 """What no HTTP/2 origin should do, as a table: each event at each moment of an answer, with and without a length.
 
 A body is an image and then bytes that every decoder skips, so that a cut body decodes as well as a whole one. A body
-that is never completed begins with the poisoned image: a load that is shown it took a cut or joined body for whole.
+that is never completed begins with the poisoned image. A load that returns it has accepted a cut or joined body.
 """
 
 import struct
@@ -13,9 +13,9 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDO
 END_STREAM, END_HEADERS, ACK, PADDED = 1, 4, 1, 8
 TAIL = bytes(20_000)
 HALF = 10_000
-# How long an origin keeps a connection open on which it has stopped in the middle.
+# The time for which an origin keeps a connection open after it has stopped in the middle.
 LINGER_SECONDS = 1.0
-# Within this time a neighbour's request has come over the same connection.
+# The time within which a neighbour's request arrives over the same connection.
 NEIGHBOUR_SECONDS = 0.15
 
 RESET_CODES = {
@@ -276,7 +276,7 @@ def behaviours(honest, poison):
         for kind, is_sized in both:
             add("reset-%s-after-head-%s" % (name, kind), after_head(make, is_sized), "error")
             add("reset-%s-in-body-%s" % (name, kind), in_body(make, is_sized), "error")
-        # A declared length is there; without one only the end of the stream would say so.
+        # With a declared length the body is whole. Without one, only the end of the stream would say so.
         add("reset-%s-after-body-sized" % name, after_body(make, True), "either")
         add("reset-%s-after-body-unsized" % name, after_body(make, False), "error")
         add("reset-%s-after-end" % name, after_end(make), "either")
@@ -290,7 +290,7 @@ def behaviours(honest, poison):
                 add("%s-and-on-%s" % (label, kind), between_halves(make, is_sized), "either")
             add(label + "-after-body", after_body(make, False), "error")
     for name, make in frames_that_are_illegal().items():
-        # What ends a stream or begins a head is no more than a strange answer there.
+        # Before the head, a frame that ends a stream or begins a head is only an unusual answer.
         if not any(part in name for part in ["trailers", "second-head", "hpack", "103"]):
             add("illegal-%s-before-head" % name, before_head(make), "error")
         for kind, is_sized in both:

@@ -4,9 +4,9 @@
 
     origin.py FOLDER
 
-Listens on several addresses of the loopback range, writes what it can do and where to FOLDER/origin.json, and
-serves until it is ended. Each behaviour has a path of its own, /NAME/NUMBER. The honest answer to
-NUMBER is an image of 16x16 pixels whose colour is NUMBER; what a loader must never show is a magenta one of 7x7.
+Listens on several addresses of the loopback range, writes its behaviours and their addresses to FOLDER/origin.json,
+and serves until it is killed. Each behaviour has a path of its own, /NAME/NUMBER. The honest answer to NUMBER is an
+image of 16x16 pixels whose colour is NUMBER. A loader must never return the poisoned image, a magenta one of 7x7.
 /honest/NUMBER always gets the honest answer, on the same connections as the rest.
 """
 
@@ -26,13 +26,13 @@ import zlib
 
 import hpack
 
-# The folder belongs to the sources.
+# Keep compiled files out of the folder of the sources.
 sys.dont_write_bytecode = True
 import http2_table
 
 ADDRESSES = ["127.0.0.%d" % last for last in range(2, 14)]
 CRLF = b"\r\n"
-# A drip that is seen by a timer of "no byte for so long" never ends.
+# The pause between the bytes of a drip: too short for a time limit on silence.
 DRIP_SECONDS = 0.5
 SEND_TIMEOUT = 600
 FLOOD_BLOCK = 64 << 10
@@ -69,7 +69,7 @@ class Gone(Exception):
 
 
 class Connection:
-    """One connection of HTTP/1.1; a behaviour writes to it what it likes."""
+    """One connection of HTTP/1.1, to which a behaviour writes any bytes."""
 
     def __init__(self, sock):
         self.sock = sock
@@ -82,7 +82,7 @@ class Connection:
             raise Gone() from error
 
     def send_while_idle(self, data):
-        """Sends nothing if a request is here already: no client can tell the bytes from its answer."""
+        """Sends data unless a request has arrived, because no client could tell the bytes from its answer."""
         if not select.select([self.sock], [], [], 0)[0]:
             self.send(data)
 
@@ -466,7 +466,7 @@ def bomb_gzip_twice(c, n):
     c.send(head(200, [("Content-Encoding", "gzip, gzip")], len(bomb)) + bomb)
 
 
-# Fields with so many bytes, and the size of a head that is refused.
+# The fields of a head of a given size, and the size at which a loader must refuse the head.
 HEAVY = {
     "fields": (lambda size: [("X-%d" % i, "v" * 200) for i in range(size // 240)], 120_000),
     "cache-control": (lambda size: [("Cache-Control", '"' * size)], 98_000),
@@ -766,7 +766,7 @@ class HTTP2Connection:
         self.send(DATA, END_STREAM, stream, body)
 
     def read(self, seconds=None):
-        """Takes in what the client has sent; waits at most so long for more."""
+        """Receives what the client has sent, and waits at most `seconds` for it."""
         if not self.sock.pending():
             poll = select.poll()
             poll.register(self.sock, select.POLLIN)
@@ -803,7 +803,7 @@ class HTTP2Connection:
                 self.send(PING, ACK, 0, body)
 
     def pause(self, stream, seconds=0):
-        """Waits while the client wants `stream`."""
+        """Waits, and stops the behaviour if the client no longer wants `stream`."""
         self.read(seconds)
         if stream in self.ended:
             raise StopIteration()
@@ -946,7 +946,7 @@ def h2_data_on_idle_stream(c, n, stream):
 
 @http2("either")
 def h2_answer_before_request(c, n, stream):
-    # The next request will have this number.
+    # The client will use this stream for its next request.
     c.headers([(":status", "200"), ("content-length", str(len(POISON)))], stream + 2)
     c.send(DATA, END_STREAM, stream + 2, POISON)
     c.answer(honest(n), stream)
@@ -1039,7 +1039,7 @@ def h2_upper_case_field(c, n, stream):
 @http2("error")
 def h2_flood_body(c, n, stream):
     c.headers([(":status", "200")], stream)
-    # Without regard for the window.
+    # Ignore the flow-control window.
     c.repeat(stream, c.frame(DATA, 0, stream, bytes(16_000)) * 10)
 
 
@@ -1049,7 +1049,7 @@ def h2_plain_answer(c, n, stream):
     c.stall(stream)
 
 
-# Many kinds of the same faults, each met less often.
+# Many variants of the same faults, each loaded less often.
 TABLE = http2_table.behaviours(honest, POISON)
 
 
@@ -1143,8 +1143,8 @@ def make_certificate(folder):
 def main():
     global BOMB
     folder = sys.argv[1]
-    # Another machine in earnest: it must not take the processor from what is attacked. The lowest niceness alone keeps
-    # what wakes up waiting for a slice of milliseconds.
+    # A real attacker is another machine, so this process must not take processor time from the loader. With the lowest
+    # niceness alone, threads that wake up would still wait for milliseconds.
     os.nice(19)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     make_certificate(folder)
@@ -1153,7 +1153,7 @@ def main():
     behaviours = []
 
     def add(name, scheme, handler, expectation, honest_neighbour=True, is_in_table=False):
-        # A port of its own: what one behaviour leaves behind on a connection must meet its own neighbour.
+        # Each behaviour has its own port, so that its leftovers on a connection meet its own neighbours.
         address = ADDRESSES[len(behaviours) % len(ADDRESSES)]
         behaviours.append(
             {

@@ -51,7 +51,7 @@ enum LoaderTorture {
     private static func leaveOutThreadCaches() {
         guard getenv("GLIBC_TUNABLES") == nil else { return }
         setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1)
-        // If it fails, the program goes on with the caches.
+        // If this fails, the program continues with the caches.
         execv("/proc/self/exe", CommandLine.unsafeArgv)
     }
 

@@ -3,9 +3,9 @@
 /// Lets operations run side by side while the sum of their weights stays within a capacity.
 ///
 /// The loader weighs each decode by the bytes of pixels it will allocate, so that the gate
-/// bounds the memory of all decodes together. Operations enter in the order in which they
-/// came: a heavy one is never overtaken by lighter ones behind it. Only operations of a
-/// ``WorkClient`` with fewer operations inside go first.
+/// bounds the memory of all decodes together. Operations enter in the order of arrival, and
+/// light ones do not overtake a heavy one. Only operations of a ``WorkClient`` with fewer
+/// operations inside go first.
 public final class WeightedGate: Sendable {
     private let state: Locked<WeightedGateState>
 
@@ -92,7 +92,7 @@ public final class WeightedGate: Sendable {
 
     /// Takes `weight` in if there is room for it now, and no caller waits before it; never more than the whole capacity.
     ///
-    /// For what can be left out: it neither waits nor lets others wait for long.
+    /// For optional work, which must neither wait nor keep others waiting for long.
     public func placeIfFree(for weight: Int) -> Place? {
         let (weight, client) = (max(0, weight), WorkClient.current)
         return self.state.withLock { $0.enterIfFree(weight: weight, client) }
@@ -223,7 +223,7 @@ struct WeightedGateState {
 
     /// The oldest waiter of the client with the fewest operations inside.
     ///
-    /// Nothing else overtakes: a heavy waiter would otherwise starve.
+    /// Lighter waiters do not overtake it. Otherwise a heavy one could starve.
     private var nextIndex: Int? {
         guard !self.counts.isEmpty else { return self.waiters.indices.first }
         var next: (index: Int, count: Int)?
@@ -235,7 +235,7 @@ struct WeightedGateState {
         return next?.index
     }
 
-    /// Whether an operation that comes now is the next one.
+    /// Whether an operation that arrives now enters before all waiters.
     private func isBeforeWaiters(_ client: WorkClient?) -> Bool {
         let count = self.count(of: client)
         return self.waiters.allSatisfy { count < self.count(of: $0.client) }

@@ -54,8 +54,8 @@ extension DownloadActor {
         /// The most bytes that the heads of a response may have, including informational ones and trailers.
         ///
         /// Each line counts 32 bytes more than it has, as in HTTP/2 (RFC 9113, section 6.5.2). The framing of a chunked
-        /// body has a limit of its own: as many bytes, and as many as the body has. A larger head occupies the loop that
-        /// all downloads share, for some milliseconds at the default of 64 KiB.
+        /// body has a limit of its own: as many bytes, and as many as the body has. A large head occupies the loop that
+        /// all downloads share: for some milliseconds at the default of 64 KiB.
         public var maximumHeaderSize = 64 << 10
         /// The most redirects to follow for one request.
         public var maximumRedirects = 5

@@ -31,7 +31,7 @@ package enum PercentEncoding {
 
     /// The bytes that `text` stands for; a percent sign without two digits stands for itself.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
-        // Other modules call the generic function, which would be slow byte by byte.
+        // Copy first: other modules call this function unspecialized, and a generic loop over bytes is slow.
         let text = Array(text)
         guard var index = text.firstIndex(of: UInt8(ascii: "%")) else { return text }
         var bytes = Array(text[..<index])

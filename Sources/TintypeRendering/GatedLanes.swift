@@ -34,7 +34,7 @@ package struct GatedLanes: Sendable {
         self.usesIdleLanes = usesIdleLanes
     }
 
-    /// Returns the longest time for which work has waited for memory, or work with a client for a lane.
+    /// Returns how long the oldest waiting work has waited: for memory, or for a lane if it has a client.
     package func oldestWait(at time: ContinuousClock.Instant) -> Duration {
         max(self.gate.oldestWait(at: time), self.lanes.oldestWait(at: time))
     }

@@ -6,24 +6,29 @@ public import Tintype
 extension ImageServer {
     /// The settings of a server.
     ///
-    /// Without changes it answers on this machine only, loads from the public internet, and keeps what it made in memory
+    /// By default the server answers on this machine only, loads from the public internet, and stores images in memory
     /// and on disk.
     public struct Configuration: Sendable {
         /// The address to listen on; by default `127.0.0.1:8080`.
         ///
         /// Port 0 picks a free port.
         public var listenAddress = "127.0.0.1:8080"
-        /// The address of a second listener that answers `/metrics` alone, or `nil` to answer it on the first one.
+        /// The address of a second listener, which answers only `/metrics` and `/health`.
+        ///
+        /// With `nil`, the default, the first listener answers `/metrics`.
         public var metricsAddress: String?
         /// The names, without ports, to which the server answers in addition to `localhost`, `127.0.0.0/8` and `[::1]`.
         ///
-        /// Other values of `Host` are refused with 421. Without a name, the default, that is so only for servers without
-        /// keys on a loopback address; other servers answer to every name. ``ImageService`` answers to every name.
+        /// The server refuses other values of `Host` with 421, except for `/health`, `/ready` and `/metrics`. If the
+        /// list is empty, as by default, it does so only without keys on a loopback address. ``ImageService`` answers
+        /// to every name.
         public var hosts: [String] = []
         /// Whether a server without keys may listen on addresses that other machines reach; default false.
         public var isInsecure = false
-        /// Whether `/` shows a page to try the server; `nil`, the default, shows it on
-        /// loopback addresses without keys.
+        /// Whether `/` shows a page to try the server.
+        ///
+        /// With `nil`, the default, ``ImageServer`` shows it on loopback addresses without keys, and ``ImageService``
+        /// does not.
         public var showsPage: Bool?
         /// The rules for URLs.
         public var addresses = Addresses()
@@ -31,13 +36,13 @@ extension ImageServer {
         public var images = Images()
         /// The origins of images.
         public var sources = Sources()
-        /// The fields about caching in answers.
+        /// The header fields for the caches of clients.
         public var caching = Caching()
         /// The limits of load.
         public var load = Load()
-        /// The text that requests must bring as `Authorization: Bearer`, or `nil` for no such rule.
+        /// The token that requests for images must have as `Authorization: Bearer`, or `nil` to require none.
         public var secret: String?
-        /// The text that requests to purge must bring as `Authorization: Bearer`; `nil`, the default, allows none.
+        /// The token that purges must have as `Authorization: Bearer`; `nil`, the default, allows no purges.
         public var purgeSecret: String?
         /// The value of `Access-Control-Allow-Origin`, or `nil` for none.
         public var allowedOrigin: String?
@@ -109,12 +114,12 @@ extension ImageServer {
     public enum LogLevel: String, Sendable, CaseIterable {
         /// Each request, and the events of the server.
         case info
-        /// Answers that could not be given as asked, and settings without an effect.
+        /// Answers with a status of 4xx, and settings without an effect.
         case warning
-        /// Failures of the server itself.
+        /// Answers with a status of 5xx, and failures of the server itself.
         case error
 
-        /// The level of an answer with this status: 499 and other failures of clients are warnings.
+        /// Creates the level of an answer with this status.
         init(status: Int) {
             self = status >= 500 ? .error : status >= 400 ? .warning : .info
         }
@@ -139,7 +144,7 @@ extension ImageServer.Configuration {
     public struct Addresses: Sendable {
         /// The keys that sign URLs; without keys, every URL is accepted.
         ///
-        /// Several keys let clients change from one to the next.
+        /// With several keys, clients can change from one to the next.
         public var keys: [SignatureKey] = []
         /// The bytes of a signature, 1 to 32; default 32.
         public var signatureSize = 32
@@ -149,9 +154,9 @@ extension ImageServer.Configuration {
         public var pathPrefix = ""
         /// The text in front of source URLs that do not begin with it; by default none.
         public var baseURL = ""
-        /// Changes of source URLs: the pattern, in which `*` stands for anything but a slash, and the new text.
+        /// Replacements for the beginnings of source URLs; in a pattern, `*` stands for any characters except slashes.
         public var replacements: [(pattern: String, replacement: String)] = []
-        /// Whether the last part of a Base64 source is a file name that does not count; default false.
+        /// Whether the last part of a Base64 source is a file name, which is ignored; default false.
         public var base64IncludesFilename = false
         /// The text between the arguments of an option.
         public var argumentsSeparator = ":"
@@ -189,7 +194,8 @@ extension ImageServer.Configuration {
         public var pngLevel = 6
         /// The formats for images without a format in the URL, in the order of preference.
         ///
-        /// The format of the source if it is among them; otherwise the first that can hold the image.
+        /// A result has the format of its source if the list contains it. Otherwise the first one that can hold the
+        /// image counts.
         public var preferredFormats: [ImageFormat] = [.jpeg, .png, .gif]
         /// Whether clients that accept WebP receive it unless the URL names a format; default false.
         public var prefersWebP = false
@@ -197,15 +203,15 @@ extension ImageServer.Configuration {
         public var enforcesWebP = false
         /// Whether the `Accept` field of a request decides anything.
         var readsAccept: Bool { self.prefersWebP || self.enforcesWebP }
-        /// The formats whose files are served as they are, if the URL does not name another one; by default none.
+        /// The formats of sources that are sent unchanged unless the URL names another format; by default none.
         public var skippedFormats: Set<ImageFormat> = []
         /// The most frames of an animation; default 1, which makes still images.
         public var maximumFrames = 1
         /// The longest side of a result; default 8,192.
         public var maximumResultSide = 8_192
-        /// Whether resizes add light rather than samples, so that fine detail keeps its brightness; default false.
+        /// Whether images are resized in linear light, so that fine detail keeps its brightness; default false.
         ///
-        /// It is slower.
+        /// Linear light is slower.
         public var usesLinearLight = false
         /// The image of watermarks, or `nil` for none.
         public var watermark: URL?
@@ -233,7 +239,8 @@ extension ImageServer.Configuration {
     public struct Sources: Sendable {
         /// The patterns of source URLs that are allowed, such as `https://*.example.org/`; empty allows all.
         ///
-        /// A `*` stands for anything but a slash. They apply to each redirect as well.
+        /// A host `*.example.org` means all hosts below the domain. Elsewhere a `*` stands for a part of a label or of
+        /// a path segment. The patterns apply to each redirect as well.
         public var allowed: [String] = []
         /// The folder of `local:///` sources, or `nil` for none.
         public var localRoot: URL?
@@ -272,7 +279,7 @@ extension ImageServer.Configuration {
         }
     }
 
-    /// The fields about caching in answers.
+    /// The header fields for the caches of clients.
     public struct Caching: Sendable {
         /// The lifetime of images in clients; default one year.
         ///
@@ -301,19 +308,21 @@ extension ImageServer.Configuration {
         ///
         /// The server refuses requests at once that would wait for longer.
         public var queueTime: Duration = .seconds(3)
-        /// The images that may be made at once and wait; `nil`, the default, is 64 for each lane of the loader.
+        /// The most requests to one origin at once, at work or waiting; `nil`, the default, is 64 for each lane.
         ///
-        /// ``queueTime`` permits fewer if images take long.
+        /// All origins together have four times as many. ``queueTime`` permits fewer if images take long.
         public var queueCount: Int?
         /// The most connections; default 20,000.
+        ///
+        /// A further connection takes the place of the one that has been idle for longest, or waits if none is idle.
         public var connectionCount = 20_000
         /// The longest time without a request on a connection; default 60 seconds.
         public var idleTime: Duration = .seconds(60)
         /// The longest time for the head of a request; default 5 seconds.
         public var headTime: Duration = .seconds(5)
-        /// The period in which a client must take 10 kB of its answer; default 10 seconds.
+        /// The period in which a client must take 10 kB of its answer, or a sixth if that is more; default 10 seconds.
         public var writeTime: Duration = .seconds(10)
-        /// The longest time to finish answers after a request to end; default 20 seconds.
+        /// The longest time that ``ImageServer/shutdown()`` waits for answers; default 20 seconds.
         public var drainTime: Duration = .seconds(20)
 
         /// Creates the limits with their defaults.

@@ -5,8 +5,8 @@ import TintypeConcurrency
 
 /// A server of images that speaks imgproxy's URLs.
 ///
-/// It makes each image once for all clients that ask for it, keeps it in memory and on disk, and refuses what it cannot
-/// answer in time. Put nginx or a balancer in front of it for TLS and HTTP/2.
+/// It makes each image once for all clients that request it, stores it in memory and on disk, and refuses requests that
+/// it cannot answer in time. Put nginx or a balancer in front of it for TLS and HTTP/2.
 ///
 /// ```swift
 /// var configuration = ImageServer.Configuration()
@@ -17,9 +17,9 @@ import TintypeConcurrency
 public final class ImageServer: Sendable {
     /// The address of the server with its port, such as `127.0.0.1:8080`.
     public let address: String
-    /// The address that answers `/metrics` alone, if the configuration has one.
+    /// The address that answers only `/metrics` and `/health`, if the configuration has one.
     public let metricsAddress: String?
-    /// The images of the server, which answers requests.
+    /// The service that answers the requests.
     public let service: ImageService
     static let version = "0.1.0"
     private let connections: ConnectionActor
@@ -46,7 +46,7 @@ public final class ImageServer: Sendable {
     /// - Throws: ``SettingError`` if the configuration is invalid, ``ListenError`` if the server cannot listen.
     public static func start(_ configuration: Configuration) async throws -> ImageServer {
         var configuration = configuration
-        // Behind a proxy on the same machine, the page would sign URLs for everyone.
+        // With keys behind a proxy on the same machine, the page would sign URLs for everyone.
         configuration.showsPage =
             configuration.showsPage ?? (configuration.listensOnLoopback && configuration.addresses.keys.isEmpty)
         let service = try await ImageService(configuration)
@@ -81,7 +81,7 @@ public final class ImageServer: Sendable {
         }
     }
 
-    /// Replaces the rules for URLs: keys, presets and the like.
+    /// Replaces the rules for URLs, such as keys and presets.
     ///
     /// Requests under way keep the old ones.
     ///
@@ -104,7 +104,7 @@ public final class ImageServer: Sendable {
         self.service.log(level, message)
     }
 
-    /// Ends the server: accepts no more connections, lets the requests that have begun end, and closes the caches.
+    /// Stops accepting connections, finishes the requests that have begun, and closes the caches.
     ///
     /// ```swift
     /// await server.shutdown()
@@ -114,7 +114,7 @@ public final class ImageServer: Sendable {
         await self.connections.shutdown(within: self.service.configuration.load.drainTime)
         await self.metricsConnections?.shutdown(within: .seconds(1))
         await self.service.shutdown()
-        // The connections own the handler.
+        // Break the reference cycle: the connections own the handler.
         self.service.handler.status.connections.withLock { $0 = nil }
     }
 }

@@ -13,13 +13,13 @@ import TintypeImgproxy
 /// let answer = await service.response(to: "/unsafe/w:400/plain/https://example.org/a.jpg", headers: [:])
 /// ```
 public final class ImageService: Sendable {
-    /// An answer.
+    /// The answer to a request.
     public struct Response: Sendable {
         /// The status code.
         public let status: Int
-        /// The header fields, without the connection's own.
+        /// The header fields, except for the fields of a connection, such as `Date`.
         public let headers: HeaderFields
-        /// The content; also for HEAD, whose answer must not contain it.
+        /// The content; for HEAD as well, although the server must not send it then.
         public let body: Data
     }
 
@@ -55,7 +55,7 @@ public final class ImageService: Sendable {
         }
         let loader = LoaderActor(configuration: loading)
         let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)
-        // It is loaded now, so that a mistake shows at the start.
+        // Load the fallback image now, so that a mistake shows at the start.
         _ = try await Self.image(configuration.images.fallback, "fallback image", loader)
         let sources = try SourceFetchers(
             configuration.sources,
@@ -82,7 +82,8 @@ public final class ImageService: Sendable {
 
     /// Checks a configuration as a service would.
     ///
-    /// The check includes everything that it names: presets, folders, the watermark and the fallback image. It opens no cache.
+    /// The check covers presets and folders, and loads the watermark and the fallback image. It does not open the disk
+    /// cache.
     ///
     /// ```swift
     /// try await ImageService.check(configuration)
@@ -117,7 +118,7 @@ public final class ImageService: Sendable {
     ///   - target: The path and the query of the request, as they were received.
     ///   - method: The method; GET by default.
     ///   - headers: The header fields.
-    ///   - body: The body, for the few requests that have one.
+    ///   - body: The body of a POST, such as a purge.
     /// - Returns: The answer, which may be a refusal.
     public func response(
         to target: String,
@@ -150,7 +151,7 @@ public final class ImageService: Sendable {
         }
     }
 
-    /// Replaces the rules for URLs: keys, presets and the like.
+    /// Replaces the rules for URLs, such as keys and presets.
     ///
     /// Requests under way keep the old ones.
     ///
@@ -209,7 +210,7 @@ public final class ImageService: Sendable {
 
     /// Creates the folder of the disk cache.
     ///
-    /// Without it the server would work, and make everything anew at each start.
+    /// Without the folder the server would work, but it would make every image anew after each start.
     private static func checkFolder(of disk: DiskCache.Configuration?) throws(SettingError) {
         guard let path = disk?.directory.path(percentEncoded: false) else { return }
         do {
@@ -229,7 +230,7 @@ public final class ImageService: Sendable {
         }
     }
 
-    /// Loads an image of the configuration, which may be a file or in an inner network.
+    /// Loads an image that the configuration names, which may be a file or in an inner network.
     private static func image(_ url: URL?, _ name: String, _ loader: LoaderActor) async throws -> Image? {
         guard let url else { return nil }
         do {
@@ -251,7 +252,7 @@ extension ImageService.Response {
 }
 
 extension ImageServer.Configuration {
-    /// Returns the rules for URLs as the parser of addresses takes them.
+    /// Returns the settings of the address parser for these rules.
     ///
     /// - Throws: ``SettingError``.
     func addressSettings(_ addresses: Addresses) throws(SettingError) -> AddressSettings {

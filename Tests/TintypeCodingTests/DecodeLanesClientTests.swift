@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeCoding
 
-/// The lanes of clients, none of which may keep all of them.
+/// Clients share the lanes.
 @Suite(.waiting, .timeLimit(.minutes(10))) struct DecodeLanesClientTests {
     @Test func `a client with many jobs does not keep the lanes from another one`() async throws {
         let lanes = DecodeLanes(count: 2)
@@ -31,7 +31,7 @@ import TintypeTestTraits
         latches[3].open()
         await until { lanes.waitingCount == 2 }
         latches[0].open()
-        // The job of the other client ends although the first client has a job on a lane and one that came earlier.
+        // The job of the other client ends first, although the first client has a job on a lane and an older one waits.
         try await other.value
         #expect(started.withLock { $0 }.firstIndex(of: 3) == 2)
         for latch in latches { latch.open() }

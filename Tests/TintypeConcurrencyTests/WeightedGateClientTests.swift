@@ -50,7 +50,7 @@ import TintypeTestTraits
         let heavy = await self.waiter(gate, weight: 10, self.first)
         let light = Holder(gate, weight: 1, client: self.second)
         await light.isInside()
-        // Another light one would let the heavy one wait although its client has as many inside.
+        // Both clients have one operation inside now, so a second light one must not overtake the heavy one.
         let later = await self.waiter(gate, weight: 1, self.second)
         try await inside.leave()
         #expect(gate.waiterCount == 2)

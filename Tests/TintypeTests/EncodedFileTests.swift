@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import Tintype
 
-/// Encoded images that the disk tier answers without a load: as files for `sendfile`, or at once.
+/// Encoded images that the disk tier returns without a load: as files for `sendfile`, or at once.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct EncodedFileTests {
     let fixture: LoaderFixture
     let origin = ScriptedOrigin()

@@ -106,7 +106,7 @@ struct HTTPLoad: Sendable {
         }
     }
 
-    /// Opens connections and returns when all of them have come so far as their mode says.
+    /// Opens connections, and returns when all of them have reached the state of their mode.
     func hold(_ requests: Requests, to server: MeasuredServer) async throws -> Holding {
         let holding = try await self.start(requests, to: server)
         return try await BlockingLane.shared.run {

@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// A server under load, with what the kernel knows about its processes.
+/// A server under load, with the kernel's figures for its processes.
 struct MeasuredServer: Sendable {
     /// The port on the loopback interface.
     let port: UInt16
@@ -69,7 +69,7 @@ struct MeasuredServer: Sendable {
     /// Pages that processes share count for each of them.
     var residentBytes: Double { self.memory("VmRSS") }
 
-    /// The part of ``residentBytes`` that is no page of a file, such as of the program and its libraries.
+    /// The part of ``residentBytes`` that is not a part of files, such as the program and its libraries.
     var anonymousBytes: Double { self.memory("RssAnon") }
 
     /// The most resident memory since the last call of ``resetPeak()``, in bytes.
@@ -82,7 +82,7 @@ struct MeasuredServer: Sendable {
         }
     }
 
-    /// Stops it at once: the first process of thumbor ignores SIGTERM.
+    /// Kills all processes, because the first process of thumbor ignores SIGTERM.
     func end() async {
         for process in self.processes { kill(process, SIGKILL) }
         _ = try? await BlockingLane.shared.run { self.process.wait() }

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Connections that cost the server memory or places without a use, and its memory as a whole.
+/// Connections that cost the server memory or places for nothing, and the memory of the whole server.
 enum ServerConnections {
     static let benchmarks = [
         Benchmark(name: "server-slow-heads", summary: "2,000 connections that send a byte of a head every 500 ms") {

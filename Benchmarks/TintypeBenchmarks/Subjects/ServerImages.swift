@@ -27,7 +27,7 @@ enum ServerImages {
         Job(name: "server-png", source: "png", format: "png", bar: 2.5),
         Job(name: "server-webp", source: "webp", format: "webp", bar: 1.8),
         Job(name: "server-jpeg-to-webp", source: "jpg", format: "webp", bar: 1.8),
-        // Thumbor stores nothing in these rows, so one row has neither.
+        // Thumbor stores nothing in these rows, so in one row Tintype stores nothing on disk either.
         Job(name: "server-jpeg-no-disk", source: "jpg", format: "jpeg", bar: 1.6, options: ["--cache-size", "0"]),
     ]
 

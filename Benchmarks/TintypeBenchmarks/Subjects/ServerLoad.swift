@@ -38,7 +38,7 @@ enum ServerLoad {
             let requests = HTTPLoad.Requests(connections: count, targets: targets, count: count)
             let answer = try await load.run(requests, to: serve.server)
             let after = try await origin.requestCount()
-            // The origin counts the question after its count as well.
+            // The count of the origin includes the second request for it.
             return [
                 .figure(name, "requests", "of origin", Double(after - before - 1), [.atMost(1)]),
                 .figure(
@@ -87,8 +87,8 @@ enum ServerLoad {
             let statuses = answer.answers.sorted { $0.key < $1.key }.map {
                 "\($0.key): \($0.value.count), p50 \(Figure.text($0.value.p50)) ms, p99 \(Figure.text($0.value.p99)) ms"
             }
-            // A closed loop of so many clients keeps each of them waiting for longer than the bar (Little's law), and takes
-            // the processors that the server shares with it.
+            // A closed loop of so many clients keeps each of them waiting for longer than the bar (Little's law), and
+            // uses the processors of the server.
             let isPatient = pauseMilliseconds > 0
             return [
                 Row(

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// `tintype serve`, built beside the harness, with the settings as they come.
+/// `tintype serve`, built beside the harness, with its default settings.
 struct TintypeServe: Sendable {
     /// The settings that all rows have: sources on the loopback interface, and no lines for requests.
     static let note = "defaults, disk cache included, on a new folder; --log-level error"

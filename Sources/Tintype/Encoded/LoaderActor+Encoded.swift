@@ -95,8 +95,8 @@ extension LoaderActor {
 
     /// Returns the encoded image at once if the disk has it ready and it needs no revalidation.
     ///
-    /// Reads from the system's page cache on the caller's thread, and does not store the image in memory. The result is
-    /// `nil` if no earlier call has read an image of the same source from the disk since its origin changed.
+    /// Reads from the system's page cache on the caller's thread, and does not store the image in memory. Returns `nil`
+    /// unless an earlier call has read an image of the same source from the disk since its origin last changed.
     package nonisolated func readyEncoded(_ request: ImageRequest, as encoding: OutputEncoding) -> EncodedResponse? {
         guard !self.services.hooks.changeRequests, request.alternatives.isEmpty,
             (try? request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)) != nil

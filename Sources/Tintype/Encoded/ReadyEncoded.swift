@@ -8,7 +8,7 @@ import TintypeHTTP
 ///
 /// The loader serves it only if the disk has the bytes of which it was made, and if no newer ones are known. In the
 /// same step it stores the image in memory, unless its origin has changed since the read began. Until the origin
-/// changes, other images of the same bytes are served without that step.
+/// changes, other images of the same bytes need no such step.
 struct ReadyEncoded: Sendable {
     /// The loader's decision about an image that was read without a flight.
     enum Admission: Sendable {

@@ -335,7 +335,7 @@ public actor LoaderActor {
         return statistics
     }
 
-    /// Returns the longest time for which a decode or an encode has waited for memory, or with a client for a lane.
+    /// Returns how long the oldest waiting decode or encode has waited: for memory, or for a lane if it has a client.
     package nonisolated func oldestWait(at time: ContinuousClock.Instant) -> Duration {
         self.services.decoding.lanes.oldestWait(at: time)
     }

@@ -14,7 +14,7 @@ enum HostName {
         return IPAddress(ipv4: UInt32(bigEndian: address.s_addr))
     }
 
-    /// The one spelling of a name or an address, or `nil` where `host` is neither (RFC 1123, 2.1).
+    /// The one spelling of a name or an address, or `nil` if `host` is neither (RFC 1123, 2.1).
     ///
     /// A name whose last label is a number would be an address for some readers and a name for others.
     static func canonical(_ host: String) -> String? {

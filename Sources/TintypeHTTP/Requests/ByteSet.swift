@@ -6,7 +6,7 @@ struct ByteSet: Sendable {
 
     /// The bytes of tokens, such as methods and names of fields (RFC 9110, 5.6.2).
     static let token = ByteSet(alphanumeric + "!#$%&'*+-.^_`|~")
-    /// The bytes that mean the same escaped and not (RFC 3986, 2.3).
+    /// The unreserved bytes of URLs, which mean the same with and without an escape (RFC 3986, 2.3).
     static let unreserved = ByteSet(alphanumeric + "-._~")
     /// The bytes of host names: unreserved characters, sub-delimiters and percent signs (RFC 3986, 3.2.2).
     static let hostName = ByteSet(alphanumeric + "-._~!$&'()*+,;=%")

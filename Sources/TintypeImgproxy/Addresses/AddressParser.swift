@@ -56,7 +56,7 @@ package struct AddressParser: Sendable {
         }
         self.warnings = warnings
         var defaults = empty
-        // It has been applied without an error above.
+        // The loop above has applied it without an error.
         if presets["default"] != nil { try? defaults.apply(presets: ["default"], by: rules) }
         self.defaults = defaults
     }
@@ -94,7 +94,7 @@ package struct AddressParser: Sendable {
 
     // MARK: Options
 
-    /// The first segment of the old form of URLs, without names of options.
+    /// The first segments of the old form of URLs, which has no names of options.
     private static let retired = Set(ResizingType.allCases.map(\.rawValue))
 
     private func address(_ path: [UInt8], now: Int) throws(AddressError) -> ImageAddress {

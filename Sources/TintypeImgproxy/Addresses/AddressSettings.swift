@@ -8,9 +8,9 @@ package struct AddressSettings: Sendable {
     package var pathPrefix = ""
     /// The text in front of every source that does not start with it.
     package var baseURL = ""
-    /// The changes of a source, in their order, before `baseURL` comes in front.
+    /// The replacements in a source, which apply in order and before `baseURL`.
     package var replacements: [SourceReplacement] = []
-    /// Whether the last segment of a Base64 source is a file name without a meaning.
+    /// Whether the last segment of a Base64 source is a file name, which is ignored.
     package var base64IncludesFileName = false
     /// The text between the arguments of an option.
     package var argumentSeparator = ":"

@@ -26,7 +26,7 @@ package struct ImageAddress: Sendable, Hashable {
 /// The kinds of sources.
 package enum SourceScheme: String, Sendable, Hashable, CaseIterable {
     case http, https, local, s3
-    /// A file that the page of the server has sent.
+    /// A file that the page of the server has uploaded.
     case upload
 
     /// Whether the source is a URL of the web.

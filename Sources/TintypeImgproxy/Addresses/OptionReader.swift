@@ -25,7 +25,7 @@ struct OptionReader {
         guard self.count <= Self.limit else {
             throw .invalidURL("There are more than \(Self.limit) options, with those of the presets.")
         }
-        // The owner of the server writes the presets.
+        // Presets may use all options, because the owner of the server writes them.
         let isAllowed = rules.allowedOptions.isEmpty || rules.allowedOptions.contains(option.spelling)
         guard isAllowed || !self.openPresets.isEmpty else {
             throw .invalidURL("The option \(Quotation.of(option.spelling)) is not allowed on this server.")

@@ -2,11 +2,9 @@
 
 /// The two parts of a request's path: a signature and the text that it signs.
 struct RequestPath {
-    /// Not empty.
+    /// The first segment, which is not empty.
     let signature: ArraySlice<UInt8>
-    /// The rest of the path, with one slash at the start.
-    ///
-    /// Damage by proxies is repaired.
+    /// The rest of the path, with one slash at the start and without the changes of proxies.
     let signed: [UInt8]
 
     /// Splits the target of a request.
@@ -21,7 +19,7 @@ struct RequestPath {
             }
             rest = rest.dropFirst(prefix.count + 1)
         }
-        // The address of the server that a client has may end with a slash.
+        // A client may have the address of the server with a slash at its end.
         if rest.first == UInt8(ascii: "/") { rest.removeFirst() }
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         self.signature = rest[..<end]

@@ -2,13 +2,9 @@
 
 /// The part of a URL behind the options: a source and the extension of the result.
 struct SourceText {
-    /// The decoded source.
-    ///
-    /// Not empty.
+    /// The decoded source, which is not empty.
     let source: [UInt8]
-    /// The extension.
-    ///
-    /// Empty without one.
+    /// The extension; empty if there is none.
     let suffix: String
 
     /// Reads the text from the first segment that is not an option.

@@ -16,8 +16,8 @@ struct SourceURL: Hashable {
 
     /// Reads a URL.
     ///
-    /// Refuses URLs that two programs could understand differently: with a user name, with a backslash or an escape in the
-    /// host, or with dot segments.
+    /// Refuses URLs that two programs could understand differently: with a user name, with a backslash or an escape in
+    /// the host, or with dot segments.
     init(_ text: [UInt8]) throws(AddressError) {
         guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw .invalidSource("The source URL has a control character.")

@@ -8,7 +8,7 @@ package import TintypeImage
 /// `canvas`, and surround the canvas with `padding`. All boxes lie in the image as it is finally seen: after the
 /// orientation in the metadata, the rotation and the flips.
 ///
-/// The removal of a border comes before, and the size of the source is the one after it.
+/// A border is removed before these steps, so the source has its size without the border.
 package struct ResultGeometry: Sendable, Hashable {
     /// The size of the source after the rotation.
     package let source: PixelSize
@@ -48,8 +48,8 @@ package struct ResultGeometry: Sendable, Hashable {
         var scale = ResultScale(options, area: size)
         var outcome = ResultOutcome(options, area: size, scale: scale)
         let limit = options.limits.effectiveResultSide
-        // Roundings can leave a pixel too many, so this takes another turn now and then. Each turn shrinks the result by
-        // a pixel or more. It ends at the latest when each side has one pixel, and no limit is less.
+        // Rounding can leave a pixel too many, so shrink again if necessary. Each turn removes a pixel or more, so the
+        // loop ends at the latest when each side has one pixel. No limit is less than that.
         while outcome.size.longerSide > limit {
             scale.shrink(by: Double(limit) / Double(outcome.size.longerSide), area: size)
             outcome = ResultOutcome(options, area: size, scale: scale)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ways that imgproxy rounds, for all values: a result is never out of range.
+/// The ways in which imgproxy rounds, defined for all values.
 enum Rounding {
     /// A bound far over every size, so that sums and products of two sizes do not overflow.
     private static let bound = Double(Int32.max)

@@ -6,9 +6,7 @@ package import TintypeImage
 package struct WatermarkGeometry: Sendable, Hashable {
     /// The place of the watermark on the result with its padding.
     ///
-    /// It may lie partly outside.
-    ///
-    /// If the watermark is repeated, this is the copy in the centre.
+    /// It may lie partly outside. If the watermark is repeated, this is the copy in the centre.
     package let box: PixelRectangle
     /// Whether copies fill the result.
     package let isRepeated: Bool
@@ -23,7 +21,7 @@ package struct WatermarkGeometry: Sendable, Hashable {
         let (width, height) = (max(1, width), max(1, height))
         var size = PixelSize(width: width, height: height)
         if option.scale > 0 {
-            // The watermark fits the share of the result, and is enlarged to do so.
+            // Reduce or enlarge the watermark to fit its share of the result.
             let box = (
                 width: max(1, Rounding.nearest(Double(canvas.width) * option.scale)),
                 height: max(1, Rounding.nearest(Double(canvas.height) * option.scale))

@@ -2,7 +2,7 @@
 
 /// An image format that imgproxy's URLs can name.
 ///
-/// Not every format can be written. Whoever answers the request decides that.
+/// The server decides which of them it writes.
 package enum FormatName: String, Sendable, Hashable, CaseIterable, Comparable {
     case avif, bmp, gif, heic, ico, jpeg, jxl, png, svg, tiff, webp
 

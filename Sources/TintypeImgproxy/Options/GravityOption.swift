@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in an image: around it a part is cut out, and there an image lies on a larger canvas.
+/// A place in an image: of the part that a crop keeps, or of the image on a larger canvas.
 package struct GravityOption: Sendable, Hashable {
     /// The kinds of places, with their names in URLs.
     package enum Kind: String, Sendable, Hashable, CaseIterable {

@@ -13,7 +13,7 @@ struct OptionArguments {
 
     var count: Int { self.texts.count }
 
-    /// The arguments as an option after the first `count` ones sees them.
+    /// Returns the arguments without the first `count`.
     func dropFirst(_ count: Int) -> OptionArguments { OptionArguments(self.texts.dropFirst(count)) }
 
     /// The texts of all arguments.

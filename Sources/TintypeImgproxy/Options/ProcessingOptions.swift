@@ -66,7 +66,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     /// 0 takes the value of `formatQuality` or of the server's configuration.
     package var quality = 0
     package var formatQuality: [FormatName: Int] = [:]
-    /// The largest size of the result in bytes, which is met as far as possible; 0 for no limit.
+    /// The largest size of the result in bytes, if a lower quality can achieve it; 0 for no limit.
     package var maximumByteCount = 0
     /// The requested format, from the option or the extension of the source.
     package var format: FormatName?
@@ -77,9 +77,7 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     // MARK: Response
 
-    /// A text without a meaning of its own.
-    ///
-    /// Another text makes another URL, and another cache key.
+    /// A text that changes only the URL and the cache key.
     package var cacheBuster = ""
     /// The time in seconds since 1970 after which the URL is invalid; `nil` if it always is valid.
     package var expires: Int?
@@ -171,7 +169,7 @@ package struct ColorOption: Sendable, Hashable {
 
 /// The use of the watermark that the server has.
 package struct WatermarkOption: Sendable, Hashable {
-    /// From 0, invisible and never stored, to 1.
+    /// The opacity, over 0 and at most 1; an option with 0 means no watermark.
     ///
     /// It multiplies the opacity in the server's configuration.
     package var opacity: Double

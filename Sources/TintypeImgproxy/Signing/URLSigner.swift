@@ -43,7 +43,9 @@ package struct URLSigner: Sendable {
         "/" + String(decoding: self.signature(of: Array(path.utf8), with: self.keys[0]), as: UTF8.self) + path
     }
 
-    /// Returns whether one of the keys made `signature` for `path`, in a time that does not depend on their likeness.
+    /// Returns whether one of the keys made `signature` for `path`.
+    ///
+    /// The time does not tell how much of the signature is right.
     func accepts(_ signature: some Collection<UInt8>, of path: [UInt8]) -> Bool {
         var isEqual = false
         for keys in self.keys {
@@ -58,7 +60,7 @@ package struct URLSigner: Sendable {
     private func signature(of path: [UInt8], with keys: SignatureKeys) -> [UInt8] {
         let message = keys.salt + path
         var code = [UInt8](repeating: 0, count: Self.longestSize)
-        // Fails only if memory runs out. Then the code stays zero, and OpenSSL's length too.
+        // HMAC fails only if memory runs out. The length then stays 0, and an empty signature equals no other.
         var count: UInt32 = 0
         _ = HMAC(EVP_sha256(), keys.key, CInt(keys.key.count), message, message.count, &code, &count)
         return Base64URL.encode(code.prefix(min(self.size, Int(count))))

@@ -21,7 +21,7 @@ enum PercentText {
         return bytes
     }
 
-    /// Returns `text` with each byte encoded that no path or query of a URL may have.
+    /// Returns `text` with all bytes encoded that the path and the query of a URL must not contain.
     ///
     /// Escapes stay as they are. A percent sign without two digits is encoded.
     static func encodeInvalid(_ text: ArraySlice<UInt8>) -> [UInt8] {

@@ -11,7 +11,7 @@ struct WildcardPattern: Sendable, Hashable {
 
     /// The start of a text that matches a pattern.
     struct Match: Hashable {
-        /// The end of the start.
+        /// The end of the match.
         var end: Int
         /// The characters that each wildcard stands for.
         var captures: [Range<Int>]

@@ -8,7 +8,7 @@ import TintypeHTTP
 
 /// One connection of a client, and the request that it carries.
 ///
-/// Only the actor of the connections touches it.
+/// Only ``ConnectionActor`` uses it.
 final class Connection {
     /// The step of the connection.
     enum Phase {
@@ -32,7 +32,7 @@ final class Connection {
         let identifier: RequestIdentifier
         /// The time in nanoseconds at which the head was complete.
         let start: UInt64
-        /// The same time if a task makes the answer; the answer says how long that took.
+        /// The same time if a task makes the answer, for `Server-Timing`.
         var waitStart: UInt64?
         /// The bytes of the request's body.
         var body = Data()
@@ -42,15 +42,15 @@ final class Connection {
     struct Output {
         let status: Int
         let note: AnswerNote
-        /// The head's bytes that are left.
+        /// The unsent bytes of the head.
         var head: ArraySlice<UInt8>
-        /// The body to send: none for the answer to HEAD.
+        /// The body to send; `.none` in the answer to HEAD.
         let body: ServerAnswer.Body
         /// The time in nanoseconds at which the answer was ready.
         let start: UInt64
         var sentBodyCount = 0
 
-        /// The bytes of the body that the client has taken in a nanosecond.
+        /// Returns the mean rate at which the client has taken the body, in bytes a nanosecond.
         func rate(at time: UInt64) -> Double { Double(self.sentBodyCount) / Double(time - self.start + 1) }
 
         var isWhole: Bool { self.head.isEmpty && self.sentBodyCount == self.body.count }
@@ -74,7 +74,7 @@ final class Connection {
     /// The bytes that were sent or received since the deadline was set.
     var progressByteCount = 0
     var parser = RequestHeadParser()
-    /// The bytes that came with the last request and follow it.
+    /// The bytes that were received behind the last request.
     var input: [UInt8] = []
     /// Whether the time for the head of a request has begun.
     var hasHeadDeadline = true
@@ -85,7 +85,7 @@ final class Connection {
     /// Whether the connection goes on in the next turn of the loop.
     var isUnfinished = false
     var exchange: Exchange?
-    /// Tells the request that waits apart from all others: the answer to an earlier one may come late.
+    /// The number of the request that waits, because the answer to an earlier one may come late.
     var waitNumber: UInt64 = 0
     var output: Output?
     /// The body of the output if it counts as unsent.
@@ -98,13 +98,13 @@ final class Connection {
         self.client = client
     }
 
-    /// Whether no whole request has come here.
+    /// Whether the connection waits for a request, or for the rest of its head.
     var isReading: Bool {
         guard case .reading = self.phase else { return false }
         return self.input.isEmpty
     }
 
-    /// Whether no byte of a request has come, here or to the kernel.
+    /// Whether no byte of a request has arrived, not even in the kernel.
     var isIdle: Bool {
         guard self.isReading, !self.parser.isInHead else { return false }
         var byte: UInt8 = 0
@@ -149,7 +149,7 @@ final class Connection {
     }
 }
 
-/// The identity of bytes in memory while something holds them.
+/// The identity of a body in memory, valid while something holds its bytes.
 struct BodyIdentity: Hashable {
     private let address: UInt
     let count: Int

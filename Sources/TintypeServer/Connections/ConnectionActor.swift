@@ -22,11 +22,11 @@ actor ConnectionActor {
         var progressTime: Duration = .seconds(10)
         /// The least bytes that a client must send of a body, or take of an answer, in each ``progressTime``.
         var minimumByteCount = 10_240
-        /// The most connections at once; more wait to be accepted.
+        /// The most connections at once; a further one takes the place of an idle one, or waits to be accepted.
         var connectionCount = 20_000
         /// The most bytes of all bodies that are being received.
         var bodyByteCount = 128 << 20
-        /// The most bytes in memory of answers that their clients take slowly; with more, the slowest connections end.
+        /// The most bytes in memory of unsent answers; beyond it, the server closes the slowest connections.
         var unsentByteCount = 256 << 20
         /// The most periods of ``progressTime`` that a client may take for one body.
         var periodCount = 6
@@ -36,7 +36,7 @@ actor ConnectionActor {
     struct Counters: Sendable {
         var openConnections = 0
         var acceptedConnections: UInt64 = 0
-        /// The requests whose answers a task makes.
+        /// The requests that wait for an answer from a task.
         var waitingRequests = 0
         /// The clients that left before they had an answer.
         var leftRequests: UInt64 = 0
@@ -44,14 +44,14 @@ actor ConnectionActor {
         var expiredConnections: UInt64 = 0
     }
 
-    /// A connection that waits holds at most so many bytes of the requests behind its own.
+    /// The most bytes to receive at once, and to hold of later requests while a connection waits for an answer.
     private static let readSize = 16 << 10
     private static let acceptCount = 64
-    /// The calls of ``accept()`` at the end: clients that keep coming must not keep the server.
+    /// The most calls of ``accept()`` during a shutdown, so that new clients cannot delay it without end.
     private static let lastAcceptCount = 1_024
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
-    /// The time in nanoseconds that a head may take before its connection counts as idle: honest ones take less.
+    /// The nanoseconds after which a connection with an incomplete head counts as idle; honest clients are faster.
     private static let slowHeadTime: UInt64 = 1_000_000_000
     /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
     private static let stepsPerTurn = 32
@@ -67,7 +67,7 @@ actor ConnectionActor {
     private var listener: ListeningSocket?
     /// Whether the listener is out of the loop, because the process has no room for more connections.
     private var isListenerPaused = false
-    /// By descriptor.
+    /// The connections by descriptor.
     private var connections: [Connection?] = []
     private(set) var counters = Counters()
     private var lastWaitNumber: UInt64 = 0
@@ -83,9 +83,9 @@ actor ConnectionActor {
     /// The connections that go on in the next turn.
     private var unfinished: [Connection] = []
     private var nextScan: UInt64 = 0
-    /// The connections that were idle at the last look, and since when; the one that has waited longest is the last.
+    /// The connections that the last search found idle, and since when; the one that has waited longest is the last.
     private var idleConnections: [(connection: Connection, start: UInt64)] = []
-    /// The time in nanoseconds of the next look at idle connections.
+    /// The time in nanoseconds before which no new search for idle connections begins.
     private var nextIdleLook: UInt64 = 0
     private var isDraining = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
@@ -129,14 +129,12 @@ actor ConnectionActor {
 
     // MARK: Shutdown
 
-    /// Accepts no more connections, and ends idle ones.
+    /// Stops accepting connections, closes idle ones, and waits for the current answers of the others.
     ///
-    /// The others end after their current answers.
-    ///
-    /// - Parameter time: The longest time to wait for them.
+    /// - Parameter time: The longest time to wait. Then all connections are closed.
     func shutdown(within time: Duration) async {
         self.isDraining = true
-        // Clients of connections that the kernel has established may have sent their requests already.
+        // Clients may already have sent requests over connections that wait in the kernel.
         for _ in 0..<Self.lastAcceptCount where !self.accept() { break }
         if let listener { self.loop.remove(listener.descriptor) }
         self.listener = nil
@@ -154,7 +152,7 @@ actor ConnectionActor {
         await Self.stop(loop)
     }
 
-    /// The loop's own thread must not wait for its end.
+    /// Runs off the loop, because the loop's thread cannot wait for its own end.
     @concurrent
     private static func stop(_ loop: ServerLoop) async {
         loop.stop()
@@ -213,7 +211,7 @@ actor ConnectionActor {
 
     // MARK: Connections
 
-    /// Accepts connections; returns false if the kernel has no more of them, or the process no room.
+    /// Accepts connections; returns false if no more of them wait, or if the process has no room.
     private func accept() -> Bool {
         guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
@@ -248,17 +246,16 @@ actor ConnectionActor {
             self.connections[Int(descriptor)] = connection
             self.counters.openConnections += 1
             self.counters.acceptedConnections += 1
-            // The first request must begin within the time of a head: a connection alone proves nothing.
+            // A new connection has only the time of a head to begin its first request.
             self.setDeadline(of: connection, self.limits.headTime)
             connection.idleStart = Self.nanoseconds
         }
         return true
     }
 
-    /// Returns the connection that has waited longest for a request or for the rest of a head, unless all idle ones of
-    /// the last look are taken.
+    /// Returns the connection that has been idle for longest, or `nil` if the last search found no other one.
     ///
-    /// A look at all connections takes a millisecond or more, so it happens once in the period of scans at most.
+    /// A search through all connections takes a millisecond or more, so there is at most one in each period of scans.
     private func takeLongestIdle() -> Connection? {
         let now = Self.nanoseconds
         if self.idleConnections.isEmpty, now >= self.nextIdleLook {
@@ -276,7 +273,7 @@ actor ConnectionActor {
         return nil
     }
 
-    /// Accepts no more connections until the next scan; they wait in the kernel.
+    /// Stops accepting until the next scan; new connections wait in the kernel.
     private func pauseListener() {
         guard let listener, !self.isListenerPaused else { return }
         self.isListenerPaused = true
@@ -296,7 +293,7 @@ actor ConnectionActor {
         self.endOutput(of: connection)
         self.connections[Int(connection.descriptor)] = nil
         self.counters.openConnections -= 1
-        // The kernel takes it out of the epoll set.
+        // This also removes the descriptor from the epoll set.
         Glibc.close(connection.descriptor)
     }
 
@@ -329,7 +326,7 @@ actor ConnectionActor {
 
     // MARK: Requests
 
-    /// Goes on with a connection until it has to wait, or others have to have a turn.
+    /// Continues with a connection until it must wait, or until its turn is over.
     private func advance(_ connection: Connection) {
         let start = Self.nanoseconds
         for step in 0..<Self.stepsPerTurn {
@@ -352,7 +349,7 @@ actor ConnectionActor {
         self.unfinished.append(connection)
     }
 
-    /// Reads and parses until a head is complete; returns false if the connection has to wait, or has ended.
+    /// Reads and parses until a head is complete; returns false if the connection must wait, or has ended.
     private func readHead(of connection: Connection) -> Bool {
         if !connection.input.isEmpty {
             let input = connection.input
@@ -375,7 +372,7 @@ actor ConnectionActor {
     private func parse(_ piece: UnsafeRawBufferPointer, of connection: Connection) -> Bool {
         switch connection.parser.parse(piece) {
         case .incomplete:
-            // Once for each head: a client that sends byte by byte gains no time.
+            // Set the deadline once for each head, so that a client that sends byte by byte gains no time.
             if !connection.hasHeadDeadline {
                 connection.hasHeadDeadline = true
                 connection.idleStart = Self.nanoseconds
@@ -437,10 +434,10 @@ actor ConnectionActor {
         }
     }
 
-    /// The bytes of a body that count: short bodies, such as purges, must not wait for large ones.
+    /// Returns the bytes that count towards ``Limits/bodyByteCount``; none for short bodies, such as purges.
     private static func countedLength(_ length: Int) -> Int { length > self.readSize ? length : 0 }
 
-    /// Reads the body of a request; returns false if the connection has to wait.
+    /// Reads the body of a request; returns false if the connection must wait.
     private func readBody(of connection: Connection) -> Bool {
         guard let length = connection.exchange?.head?.contentLength else { return false }
         while let missing = connection.exchange.map({ length - $0.body.count }), missing > 0 {
@@ -483,7 +480,7 @@ actor ConnectionActor {
         )
     }
 
-    /// Off the loop, which serves other connections meanwhile.
+    /// Runs the handler off the loop, which serves other connections meanwhile.
     @concurrent
     private static func answer(_ request: ServerRequest, by handler: any RequestHandling) async -> ServerAnswer {
         await handler.answer(to: request)
@@ -552,7 +549,7 @@ actor ConnectionActor {
     private static let keptEnd = Array("\r\nConnection: keep-alive\r\n\r\n".utf8)
     private static let lastEnd = Array("\r\nConnection: close\r\n\r\n".utf8)
 
-    /// Sends what the socket takes, and ends the exchange when all is sent.
+    /// Sends as much as the socket takes, and ends the exchange when all is sent.
     private func flush(_ connection: Connection) {
         switch connection.send() {
         case .broken: self.close(connection)
@@ -573,7 +570,7 @@ actor ConnectionActor {
         }
     }
 
-    /// Counts the body of an answer that its client does not take at once; a body that many clients receive counts once.
+    /// Counts the body of an answer that its client did not take at once; a body that many clients share counts once.
     private func countUnsent(of connection: Connection) {
         guard connection.unsentBody == nil, case .data(let data)? = connection.output?.body else { return }
         let body = BodyIdentity(data)
@@ -586,7 +583,8 @@ actor ConnectionActor {
 
     /// Ends the connections that take their answers slowest, until an eighth of the limit is free.
     ///
-    /// A body stays in memory for the fastest of its clients, so they end together or not at all.
+    /// The clients of a shared body are closed together or not at all: it stays in memory until its last client has it.
+    /// The fastest of them decides.
     private func closeSlowestOutputs() {
         let now = Self.nanoseconds
         let unsent = self.connections.compactMap { $0 }.filter { $0.unsentBody != nil }
@@ -612,13 +610,13 @@ actor ConnectionActor {
         connection.exchange = nil
     }
 
-    /// The least bytes that a client must send or take in a period: with large bodies more, so that each ends in time.
+    /// Returns the least bytes that a client must send or take in a period; more for a large body, to end it in time.
     private func leastProgress(of connection: Connection) -> Int {
         let byteCount = connection.output?.body.count ?? connection.exchange?.head?.contentLength ?? 0
         return max(self.limits.minimumByteCount, byteCount / max(1, self.limits.periodCount))
     }
 
-    /// Discards the input of a connection that has had its last answer; returns false if it has to wait.
+    /// Discards the input of a connection after its last answer; returns false if it must wait.
     private func discardInput(of connection: Connection) -> Bool {
         guard !connection.isPeerDone || connection.mayHaveInput else {
             self.close(connection)
@@ -638,8 +636,7 @@ actor ConnectionActor {
 
     /// Ends the phases that have taken too long.
     ///
-    /// A look at each connection takes a few nanoseconds, less than lists in the order of the deadlines would take at
-    /// each change.
+    /// Checking a connection takes a few nanoseconds. Keeping them sorted by deadline would cost more at each change.
     private func endExpired(_ now: UInt64) {
         for case let connection? in self.connections where connection.deadline <= now { self.expire(connection) }
     }
@@ -660,7 +657,7 @@ actor ConnectionActor {
             self.close(connection)
         case .reading:
             self.counters.expiredConnections += 1
-            // An idle connection, and one that never sent anything, end without a word.
+            // Close an idle connection, and one that never sent anything, without an answer.
             guard connection.parser.isInHead else { return self.close(connection) }
             self.refuse(connection, 408, "The request took too long.")
         case .lingering: self.close(connection)

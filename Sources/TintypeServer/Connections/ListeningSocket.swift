@@ -72,7 +72,7 @@ final class ListeningSocket {
         var (yes, no): (CInt, CInt) = (1, 0)
         let size = socklen_t(MemoryLayout<CInt>.size)
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, size)
-        // Connections inherit it. Otherwise the kernel takes megabytes of an answer for a client that never reads.
+        // Connections inherit this limit. Without it, the kernel buffers megabytes for a client that never reads.
         var unsentByteCount: CInt = 128 << 10
         setsockopt(socket, CInt(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsentByteCount, size)
         if info.ai_family == AF_INET6 { setsockopt(socket, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &no, size) }

@@ -5,12 +5,12 @@ package import TintypeHTTP
 
 /// Answers the requests of a server's connections.
 package protocol RequestHandling: Sendable {
-    /// Returns the answer if that takes neither waiting nor much work; the loop calls it.
+    /// Returns the answer if that needs neither waiting nor much work; the loop calls it.
     func readyAnswer(to request: ServerRequest) -> ServerAnswer?
 
     /// Returns the answer.
     ///
-    /// It runs in a task of its own, which is cancelled when the client leaves or the time is over.
+    /// Runs in a task of its own, which the connection cancels when the client leaves or the time is over.
     func answer(to request: ServerRequest) async -> ServerAnswer
 
     /// Returns the reason to refuse a request with a body before the body is received, or `nil`.

@@ -23,7 +23,7 @@ package struct ServerAnswer: Sendable {
             }
         }
 
-        /// The bytes; fewer if a file cannot be read, as when a connection breaks.
+        /// The bytes; fewer if a file cannot be read, as if the connection had broken.
         var bytes: Data {
             switch self {
             case .none: return Data()
@@ -42,7 +42,9 @@ package struct ServerAnswer: Sendable {
             }
         }
 
-        /// Returns a part of the content; bytes in memory are copied, because a slice would hold all of them.
+        /// Returns a part of the content.
+        ///
+        /// Bytes in memory are copied, because a slice would keep all of them alive.
         func part(_ range: ByteRange) -> Body {
             switch self {
             case .none: return .none
@@ -55,7 +57,7 @@ package struct ServerAnswer: Sendable {
         }
     }
 
-    /// The status line and the fields; the connection adds its own.
+    /// The status line and the fields, to which the connection adds its own.
     package let head: AnswerHead
     /// The content to send.
     package let body: Body

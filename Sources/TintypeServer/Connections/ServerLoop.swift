@@ -6,8 +6,8 @@ import TintypeConcurrency
 
 /// A serial executor that is also the event loop of a server's connections.
 ///
-/// Its thread runs jobs and serves sockets in turn. In between it sleeps in the wait of the epoll set, which sockets and
-/// jobs end. The thread keeps the loop and its actor alive until ``stop()``.
+/// Its thread runs jobs and serves sockets in turn. In between it waits on the epoll set until a socket or a job wakes
+/// it. The thread keeps the loop and its actor alive until ``stop()``.
 final class ServerLoop: SerialExecutor {
     private static let threadName = "tintype-server"
 
@@ -91,7 +91,7 @@ final class ServerLoop: SerialExecutor {
         self.sockets.set(descriptor, events: CInt(CSHIMS_READABLE)) == 0
     }
 
-    /// Reports a descriptor no longer.
+    /// Stops reporting a descriptor.
     func remove(_ descriptor: CInt) {
         _ = self.sockets.set(descriptor, events: 0)
     }

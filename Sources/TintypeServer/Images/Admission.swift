@@ -4,15 +4,15 @@ import TintypeConcurrency
 
 /// Decides which requests may make an image, and refuses the others at once.
 ///
-/// The loader has queues of its own for downloads and for decodes, so that slow origins take no processor time from
-/// others. This bounds the number of requests in them: by origin, so that a slow one cannot take all places; by client,
-/// so that one cannot take all places; and in total, by the time that the last one would wait (Little's law).
+/// The loader has separate queues for downloads and for decodes, so that slow origins take no processor time from
+/// others. This limits the requests in the queues. No origin and no client can take all places, and the last request
+/// waits no longer than it may (Little's law).
 final class Admission: Sendable {
     /// The reason to refuse a request.
     enum Refusal: Error, Sendable, Hashable {
         /// More requests wait than can be answered in time.
         case overload
-        /// One client has as many requests as it may have while others wait.
+        /// The client has all the places that it may have beside other clients.
         case client
 
         /// The status of the answer: 429 means that others are still served.
@@ -33,7 +33,7 @@ final class Admission: Sendable {
             self.number = number
         }
 
-        /// Reports the time that a lane has worked on the request's image, which measures the speed of the server.
+        /// Reports the time that a lane has worked on the image, which measures the speed of the server.
         func didMakeImage(in time: Duration) {
             self.admission.state.withLock { $0.didMakeImage(in: time) }
         }
@@ -47,7 +47,7 @@ final class Admission: Sendable {
 
     /// - Parameters:
     ///   - slotCount: The images that can be made at once.
-    ///   - countLimit: The most requests at once.
+    ///   - countLimit: The most requests to one origin at once. All origins together have four times as many.
     ///   - waitLimit: The longest time that a request may wait.
     init(slotCount: Int, countLimit: Int, waitLimit: Duration) {
         self.state = Locked(AdmissionState(slotCount: slotCount, countLimit: countLimit, waitLimit: waitLimit))
@@ -93,7 +93,7 @@ struct AdmissionState {
 
     init(slotCount: Int, countLimit: Int, waitLimit: Duration) {
         self.slotCount = max(1, slotCount)
-        // The bound keeps sums of limits from an overflow.
+        // The upper bound prevents overflows in sums of limits.
         self.countLimit = min(max(2, countLimit), 1 << 30)
         self.waitLimit = waitLimit
     }
@@ -108,15 +108,15 @@ struct AdmissionState {
 
     /// The most requests at once.
     ///
-    /// Some wait for slow origins, so this is more than the lanes could answer at once.
+    /// Some wait for slow origins, so this is more than the lanes could answer in time.
     var totalLimit: Int { 4 * self.limit }
 
     func refusal(_ origin: String, _ client: ClientAddress) -> Admission.Refusal? {
         let (limit, total) = (self.limit, self.totalLimit)
         let network = client.network
         let hasOthers = self.clients.keys.contains { $0 != network }
-        // A place is always free for one more client, whatever the others do. Alone, a client may have three quarters: behind
-        // a proxy, all clients seem one.
+        // The shares leave places for one more client. A client alone may have three quarters, because behind a proxy
+        // all clients look like one.
         let clientCount = self.clients.count + (self.clients[network] == nil ? 1 : 0)
         func isOver(_ count: Int, _ limit: Int) -> Bool {
             count >= max(1, hasOthers ? limit / (clientCount + 1) : limit * 3 / 4)
@@ -150,9 +150,9 @@ struct AdmissionState {
         Self.decrease(&self.pairs, Pair(origin: origin, client: client.network))
     }
 
-    /// Counts an image.
+    /// Updates the mean with the time that a lane worked on an image.
     ///
-    /// Its wait for an origin does not count: idle lanes would look slow.
+    /// The wait for the origin does not count. Otherwise idle lanes would look slow.
     mutating func didMakeImage(in time: Duration) {
         self.laneTime += (time / .seconds(1) - self.laneTime) / 16
     }
@@ -168,7 +168,7 @@ struct AdmissionState {
 }
 
 extension WorkClient {
-    /// The network of a client, which counts as one client here as well.
+    /// Creates the client for an address; all addresses of a network are one client.
     init(_ address: ClientAddress) {
         self.init(number: address.network.number)
     }

@@ -2,14 +2,14 @@
 
 import Tintype
 
-/// The names to which a server answers in addition to the names of its own machine.
+/// The names to which a server answers, in addition to the names of its own machine.
 ///
-/// A site can let its name lead to this machine (DNS rebinding). The browser then lets the pages of the site read the
-/// answers of the server, but it still sends the name of the site as `Host`.
+/// This is a defence against DNS rebinding: a site lets its name resolve to this machine, so that its pages may read
+/// the answers of the server. The browser still sends the name of the site as `Host`.
 struct AllowedHosts: Sendable {
     private let names: Set<String>
 
-    /// Creates a list of names, without ports; letters of both cases are the same.
+    /// Creates a list of names without ports; upper and lower case do not matter.
     init(_ names: [String]) {
         self.names = Set(names.map { $0.lowercased() })
     }
@@ -33,7 +33,7 @@ struct AllowedHosts: Sendable {
 extension ImageServer.Configuration {
     /// The names to which the listener for images answers, or `nil` if it answers to every name.
     ///
-    /// Without keys on a loopback address, nothing else keeps the pages of a browser on this machine out.
+    /// Without keys on a loopback address, nothing else keeps out the pages in a browser on this machine.
     var allowedHosts: AllowedHosts? {
         let isOpenToBrowsers = self.listensOnLoopback && self.addresses.keys.isEmpty
         return isOpenToBrowsers || !self.hosts.isEmpty ? AllowedHosts(self.hosts) : nil

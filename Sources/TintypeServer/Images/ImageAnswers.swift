@@ -7,7 +7,7 @@ import TintypeImgproxy
 
 /// Answers with images, and with the reasons why an image is missing.
 ///
-/// It is a class because every request uses it, and a copy of its values would count many references.
+/// It is a class, because each request would otherwise copy its values and count their references.
 final class ImageAnswers: Sendable {
     private let configuration: ImageServer.Configuration
 
@@ -15,10 +15,10 @@ final class ImageAnswers: Sendable {
         self.configuration = configuration
     }
 
-    /// The longest time that `Retry-After` names.
+    /// The seconds in `Retry-After`, unless the origin names a time.
     private static let retrySeconds = 1
 
-    /// Returns an encoded image, a part of it, or the answer that the client has it already.
+    /// Returns an encoded image, a part of it, or 304 if the client has it already.
     func answer(
         with response: Representation,
         of route: ImageRoute,
@@ -32,10 +32,10 @@ final class ImageAnswers: Sendable {
             prepared = known
         } else {
             prepared = self.prepare(response, etag, of: route)
-            // The next answer has another time, or comes from a tier.
+            // Fields that contain a time, or describe a new image, would not fit the next answer.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
-        // The usual condition needs no dates.
+        // Fast path: the usual condition needs no dates.
         if head.onlyValue(for: "If-None-Match") == etag, head["If-Match"] == nil, head["If-Unmodified-Since"] == nil {
             return ServerAnswer(prepared.notModified, note: note)
         }
@@ -67,7 +67,7 @@ final class ImageAnswers: Sendable {
         to head: RequestHead
     ) -> ServerAnswer {
         let note = self.note(route, cache: source.rawValue, format: format.name)
-        // The digest of the bytes: a cryptographic one would take as long as sending them.
+        // The cache's digest is enough: a cryptographic one would take as long as sending the bytes.
         let etag = "\"\(String(metadata.bodyDigest ?? BodyDigest.value(of: body.bytes), radix: 16))\""
         var fields = self.commonFields(of: route, metadata: metadata)
         fields.append(format.mediaType, for: "Content-Type")
@@ -91,7 +91,7 @@ final class ImageAnswers: Sendable {
         return note
     }
 
-    /// Returns the fallback image in place of an error, which the log and the counters name all the same.
+    /// Returns the fallback image instead of an error, which the log and the counters still name.
     func fallbackAnswer(_ response: Representation, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
         var note = self.note(route, cache: response.source.rawValue, format: response.formatName)
@@ -235,7 +235,7 @@ final class ImageAnswers: Sendable {
 
     // MARK: Without an image
 
-    /// Returns the answer to a browser that asks what it may do from another site.
+    /// Returns the answer to OPTIONS, with which a browser asks what another site may do (CORS).
     func answerToOptions() -> ServerAnswer {
         var head = AnswerHead(status: 204)
         head.fields.append("GET, HEAD, OPTIONS", for: "Allow")
@@ -288,7 +288,7 @@ final class ImageAnswers: Sendable {
         let text =
             self.configuration.explainsErrors
             ? error.message : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
-        // A limit of the origin: its wait is the client's.
+        // The origin limits the server, so the client has to wait for as long.
         let wait = error.status == 429 ? error.headers["Retry-After"] : nil
         return self.errorAnswer(
             status,
@@ -300,7 +300,9 @@ final class ImageAnswers: Sendable {
         )
     }
 
-    /// The status for a failed load, as imgproxy has it, except that an origin without an answer is 502.
+    /// Returns the status for a failed load.
+    ///
+    /// It is imgproxy's, with two exceptions: an origin without an answer is 502, and an origin's 429 is 503.
     func status(of error: LoadError) -> Int {
         if let status = error.status, 400..<500 ~= status { return status == 429 ? 503 : status }
         switch error.code.category {
@@ -354,7 +356,7 @@ final class ImageAnswers: Sendable {
         ]
         if status == 429 || status == 503 { fields.append(wait ?? "\(Self.retrySeconds)", for: "Retry-After") }
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
-        // Another client may get an image in a format that this one does not name.
+        // A client that accepts another format may get an image.
         if self.configuration.images.readsAccept { fields.append("Accept", for: "Vary") }
         var note = AnswerNote(errorCode: code, message: message)
         note.source = source

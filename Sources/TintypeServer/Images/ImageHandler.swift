@@ -105,7 +105,7 @@ final class ImageHandler: RequestHandling {
             guard !self.resting.contains(route.address, at: .now) else {
                 return self.refusal(503, "The image took too long a moment ago.")
             }
-            // Refuse at once what would be refused later.
+            // Refuse at once, because a task would be refused as well.
             if let refusal { return self.answers.answer(refusal) }
             return nil
         } catch {
@@ -114,7 +114,7 @@ final class ImageHandler: RequestHandling {
     }
 
     func answer(to request: ServerRequest) async -> ServerAnswer {
-        // All work for a request is its client's, or it would go before the turns of others.
+        // Name the client, because work without a client would go before the turns of all clients.
         await WorkClient.$current.withValue(WorkClient(request.client)) { await self.clientAnswer(to: request) }
     }
 
@@ -165,10 +165,10 @@ final class ImageHandler: RequestHandling {
 
     // MARK: Addresses
 
-    /// Whether a target names no image, and its answer takes waiting.
+    /// Whether a target is not an image, and its answer needs a task.
     private func needsWaiting(_ target: String) -> Bool { Self.isInformation(target) || self.isStatus(target) }
 
-    /// Whether a target names a page of the status.
+    /// Whether a target asks for the status of the server, such as `/health`.
     private func isStatus(_ target: String) -> Bool {
         // Longer paths name images, except for the health path of the configuration.
         let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
@@ -179,10 +179,10 @@ final class ImageHandler: RequestHandling {
 
     private static func isInformation(_ target: String) -> Bool { target.hasPrefix("/info/") }
 
-    /// Returns an answer that takes no waiting, for the addresses that are no images.
+    /// Returns the answer to a target that is not an image and needs no task, such as `/`.
     private func ownAnswer(to head: RequestHead) -> ServerAnswer? {
         let target = head.target
-        // Images have at least two parts.
+        // The target of an image has at least two segments.
         guard
             target.utf8.count < 2 || !target.utf8.dropFirst().prefix(64).contains(UInt8(ascii: "/"))
                 || target.hasPrefix("/.")
@@ -197,7 +197,7 @@ final class ImageHandler: RequestHandling {
         }
     }
 
-    /// Whether a request brings the secret that the server asks for.
+    /// Whether a request has the server's secret, if there is one.
     private func isPermitted(_ head: RequestHead) -> Bool {
         self.configuration.secret.map { head.bears($0) } ?? true
     }
@@ -222,14 +222,14 @@ final class ImageHandler: RequestHandling {
         let key = RouteTable.Key(target: head.target, acceptsWebP: acceptsWebP)
         let now = Int(self.now().timeIntervalSince1970)
         if let route = self.routes[key], route.address.options.expires.map({ $0 >= now }) ?? true { return route }
-        // Read before the rules and the purges, which may change meanwhile.
+        // Read the count before the rules and the purges, which may change meanwhile.
         let removalCount = self.routes.removalCount
         let route = try self.planner.route(for: head.target, acceptsWebP: acceptsWebP, now: now, purges: self.purges)
         self.routes.insert(route, for: key, madeAfter: removalCount)
         return route
     }
 
-    /// Whether the server keeps results on disk alone.
+    /// Whether the server stores results only on disk.
     private var keepsResultsOnDisk: Bool { self.configuration.loader.memory.encodedCostLimit == 0 }
 
     /// Returns the encoded image of a route if the memory, or the disk, has it without waiting.
@@ -258,7 +258,7 @@ final class ImageHandler: RequestHandling {
         do {
             return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
         } catch is CancellationError {
-            // An image that takes too long would take a lane again and again.
+            // Refuse the image for a while, because each further attempt would occupy a lane.
             if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
                 self.resting.insert(route.address, at: .now)
             }
@@ -292,7 +292,7 @@ final class ImageHandler: RequestHandling {
 
     /// Returns the bytes of a source, or `nil` if it has another format than `formats`.
     ///
-    /// They come from the file on disk, if there is one, because they may be many and their client slow.
+    /// Sends the file on disk if there is one. Otherwise a slow client would hold a large source in memory.
     private func original(
         _ request: ImageRequest,
         among formats: Set<ImageFormat>,
@@ -316,9 +316,9 @@ final class ImageHandler: RequestHandling {
         )
     }
 
-    /// Returns the header of a source, which is within the limits.
+    /// Returns the header of a source, and checks the limits.
     ///
-    /// - Returns: The bytes as well if no disk has them, because another load would download them again.
+    /// - Returns: The bytes as well if there is no disk cache, because another load would download them again.
     private func header(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse?) {
         guard self.configuration.loader.disk == nil else {
             return (try await self.loader.header(for: request), nil)
@@ -340,7 +340,7 @@ final class ImageHandler: RequestHandling {
         _ place: Admission.Place,
         _ head: RequestHead
     ) async throws -> ServerAnswer {
-        // A server that keeps results on disk alone sends the file without reading it into memory of its own.
+        // A server that stores results only on disk sends the file, without a copy in its own memory.
         if self.keepsResultsOnDisk,
             let file = try await self.loader.encodedFile(for: request, as: encoding)
         {
@@ -350,7 +350,7 @@ final class ImageHandler: RequestHandling {
         if response.source != .memory {
             self.metrics.record(response.metrics)
             let metrics = response.metrics
-            // A load that many requests share has kept a lane once.
+            // A load that many requests share has occupied a lane only once.
             if !metrics.isJoined, metrics.encode > .zero {
                 place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode)
             }
@@ -358,7 +358,7 @@ final class ImageHandler: RequestHandling {
         return self.answers.answer(with: Representation(response), of: route, to: head)
     }
 
-    /// Returns the fallback image in place of an error, if there is one.
+    /// Returns the fallback image instead of an error, if there is one.
     private func fallbackAnswer(
         for route: ImageRoute,
         after error: LoadError,
@@ -367,7 +367,7 @@ final class ImageHandler: RequestHandling {
         guard let url = self.configuration.images.fallback, error.code.category != .busy,
             case .encode(var request, let encoding) = route.work
         else { return nil }
-        // The URL is the configuration's, and may be a file or in an inner network.
+        // The configuration names this URL, which may be a file or lead to an inner network.
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
@@ -467,7 +467,7 @@ extension RequestHead {
         return String(target[..<end])
     }
 
-    /// Whether the request brings a secret.
+    /// Whether the request has a secret.
     func bears(_ secret: String) -> Bool {
         ConstantTime.isEqual((self.onlyValue(for: "Authorization") ?? "").utf8, "Bearer \(secret)".utf8)
     }

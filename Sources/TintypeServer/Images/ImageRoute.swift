@@ -20,11 +20,12 @@ final class ImageRoute: Sendable {
 
     let address: ImageAddress
     let work: Work
-    /// Whether another `Accept` field may have another answer.
+    /// Whether the answer depends on the `Accept` field of the request.
     let varies: Bool
-    /// The host and port of the source, or its scheme: the unit of fairness among origins.
+    /// The URL of the source before its path, such as `https://example.org` or `s3://bucket`.
+    ///
+    /// It is the unit of fairness among origins.
     let origin: String
-    /// The place of a request for the image that is being answered.
     private let place = Locked(WeakPlace())
 
     private struct WeakPlace: Sendable {
@@ -56,7 +57,9 @@ final class ImageRoute: Sendable {
         }
     }
 
-    /// The place of a request for the image that is being answered; others share it, because they cause no more work.
+    /// The place of a request for this image that is being answered.
+    ///
+    /// Other requests share it, because they cause no more work.
     var sharedPlace: Admission.Place? {
         get { self.place.withLock { $0.place } }
         set { self.place.withLock { $0.place = newValue } }
@@ -76,13 +79,12 @@ final class ImageRoute: Sendable {
 ///
 /// Checking a signature and parsing options takes as long as the rest of an answer from memory.
 final class RouteTable: Sendable {
-    /// The target of a request without its query, and the answer of its `Accept` field to the only question that the
-    /// server asks it.
+    /// The target of a request without its query, and whether its `Accept` field names WebP.
     struct Key: Hashable, Sendable {
         let target: String
         let acceptsWebP: Bool
 
-        /// The query is no part of a signature or an image, so it must not make an image look new.
+        /// Removes the query, which belongs to neither the signature nor the image.
         init(target: String, acceptsWebP: Bool) {
             self.target = RequestHead.path(of: target)
             self.acceptsWebP = acceptsWebP
@@ -102,7 +104,7 @@ final class RouteTable: Sendable {
     private let state = Locked(State())
     private let costLimit: Int
 
-    /// Creates a table for at most twice as many routes.
+    /// Creates a table for at most `2 * costLimit` routes.
     ///
     /// A route takes about 4 kB, and costs more if its target is long.
     init(costLimit: Int = 1_000) {

@@ -5,10 +5,10 @@ import TintypeImage
 import TintypeImgproxy
 import TintypeTransforms
 
-/// The transforms that imgproxy's options stand for, for an image of a known size.
+/// The transforms for imgproxy's options and an image of a known size.
 ///
-/// The size follows imgproxy's arithmetic to the pixel. The loader asks for the transforms when it has read the header of
-/// the source, so that a codec that can scale or cut does so while it decodes.
+/// The size follows imgproxy's arithmetic to the pixel. The loader requests the transforms when it has read the header
+/// of the source, so that a codec that can scale or crop does so while it decodes.
 struct ImgproxyRendering: SizedTransformer {
     let options: ProcessingOptions
     /// The image of the watermark, if the options have one and the server has an image for it.
@@ -18,7 +18,7 @@ struct ImgproxyRendering: SizedTransformer {
     let light: LightSpace
     let key: String
 
-    /// The number rises whenever other pixels come out, so that entries of earlier versions are not served.
+    /// Increase this number whenever the pixels change, so that entries of earlier versions are not served.
     private static let revision = 1
 
     init(options: ProcessingOptions, watermark: Image?, watermarkOpacity: Double, light: LightSpace) {

@@ -4,17 +4,17 @@ import FoundationEssentials
 import Tintype
 import TintypeHTTP
 
-/// Answers requests to forget sources and all that was made of them.
+/// Answers requests to purge sources and the images made from them.
 struct PurgeHandler: Sendable {
-    /// The secret that a purge must bring; without one nothing can be purged.
+    /// The token that a purge must have; `nil` permits no purges.
     let secret: String?
     let answers: ImageAnswers
     let purges: PurgeList
     let loader: LoaderActor
-    /// Makes the routes of later requests anew, with new cache keys.
+    /// Removes the planned routes, so that later requests get new cache keys.
     let forgetRoutes: @Sendable () -> Void
 
-    /// Whether a path is the one of purges, and the server has a secret for them.
+    /// Whether a path is `/purge`, and the server has a secret for it.
     func takesPost(_ path: String) -> Bool { path == "/purge" && self.secret != nil }
 
     /// Returns the reason why a purge is refused, before its body is received.
@@ -28,7 +28,7 @@ struct PurgeHandler: Sendable {
             && FieldText.isPlain(String(name))
     }
 
-    /// Forgets a source, or all sources whose URLs begin with a text.
+    /// Purges the sources and the prefixes that the body names.
     func answer(to request: ServerRequest) async -> ServerAnswer {
         if let refusal = self.refusal(of: request.head) { return refusal }
         let text = String(decoding: request.body, as: UTF8.self)
@@ -51,7 +51,7 @@ struct PurgeHandler: Sendable {
                 if line[0] == "source" {
                     let old = self.purges.cacheKey(of: name)
                     try self.purges.purge(source: name)
-                    // The bytes of web sources go at once. No look-up finds other sources and the images of any source again.
+                    // Remove the bytes of web sources at once. No look-up uses the old keys of other entries again.
                     if let url = URL(string: name), url.scheme == "http" || url.scheme == "https" {
                         var source = ImageRequest(url: url)
                         source.source.cacheKey = old

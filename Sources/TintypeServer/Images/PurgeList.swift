@@ -6,14 +6,14 @@ import TintypeConcurrency
 
 /// The sources that were purged, by the beginnings of their URLs.
 ///
-/// A purged source gets a new cache key, so that no entry made before is served again. The old entries lose their place
-/// in the cache to newer ones.
+/// A purged source gets a new cache key, so that no older entry is served again. The old entries stay until they are
+/// evicted.
 final class PurgeList: Sendable {
     private struct State {
         /// The number of purges by the beginning of the URL; a whole URL ends with a line break.
         var counts: [String: Int] = [:]
         var lengths: Set<Int> = []
-        /// The number of changes of this process.
+        /// The number of purges by this process.
         var changeCount = 0
     }
 
@@ -22,7 +22,7 @@ final class PurgeList: Sendable {
 
     private let state: Locked<State>
     private let file: URL?
-    /// The number of changes that the file has.
+    /// The number of purges by this process that the file contains.
     private let writtenCount = Locked(0)
 
     /// Reads the purges of earlier processes from a file in the cache's folder.

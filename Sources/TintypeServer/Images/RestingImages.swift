@@ -3,9 +3,9 @@
 import TintypeConcurrency
 import TintypeImgproxy
 
-/// The images that took too long a moment ago, and that the server does not try again yet.
+/// The images that took too long a moment ago, and that the server refuses for a while.
 ///
-/// They are known by source and options, because one image has many spellings of its URL, and each would occupy a lane again.
+/// The key is the source with its options, because one image has many spellings of its URL.
 final class RestingImages: Sendable {
     private static let restTime: Duration = .seconds(10)
     /// The most images to remember; with more, the server tries all again.

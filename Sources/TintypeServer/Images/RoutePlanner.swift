@@ -4,9 +4,9 @@ import FoundationEssentials
 import Tintype
 import TintypeImgproxy
 
-/// Makes routes of URLs by the rules of a configuration.
+/// Plans the routes of URLs by the rules of a configuration.
 ///
-/// It is a class because every request uses it, and a copy of its values would count many references.
+/// It is a class, because each request would otherwise copy its values and count their references.
 final class RoutePlanner: Sendable {
     /// A URL that the server does not answer with an image.
     struct Refusal: Error, Sendable {
@@ -15,7 +15,7 @@ final class RoutePlanner: Sendable {
         let code: String
         /// The text for the client.
         let publicText: String
-        /// The text for the log, and for the client while ``ImageServer/Configuration/explainsErrors``.
+        /// The text for the log, and for the client if ``ImageServer/Configuration/explainsErrors`` is true.
         let message: String
 
         init(_ error: AddressError) {
@@ -89,7 +89,7 @@ final class RoutePlanner: Sendable {
         } catch {
             throw Refusal(status: 404, code: "invalidSource", publicText: "Invalid source URL", message: error.message)
         }
-        // The key stands for the URL, which also names the version of an object.
+        // The cache key replaces the URL, so it must contain the version of an object.
         request.source.cacheKey = purges.cacheKey(of: address.source).map { key in
             address.objectVersion.map { "\(key)\n\($0)" } ?? key
         }
@@ -163,12 +163,12 @@ final class RoutePlanner: Sendable {
         return TransformPipeline(transforms)
     }
 
-    /// Returns the encoding, and whether the `Accept` field had a part in it.
+    /// Returns the encoding, and whether it depends on the `Accept` field.
     private func encoding(
         _ options: ProcessingOptions,
         acceptsWebP: Bool
     ) throws(Refusal) -> (OutputEncoding, varies: Bool) {
-        // A border differs from frame to frame, so a trimmed animation is its first frame.
+        // Borders differ from frame to frame, so a trimmed animation becomes its first frame.
         let isAnimated = self.images.maximumFrames > 1 && options.trim == nil
         let frames = max(1, isAnimated ? options.limits.frameCount : 1)
         let varies = self.images.enforcesWebP || self.images.prefersWebP && options.format == nil
@@ -209,7 +209,7 @@ final class RoutePlanner: Sendable {
         return ImageFormat(name).map { all.intersection([$0]) } ?? []
     }
 
-    /// The start of the source until its path.
+    /// Returns the URL of the source before its path.
     private static func origin(of address: ImageAddress) -> String {
         let source = address.source.utf8
         let rest = source.dropFirst(address.scheme.rawValue.utf8.count + "://".utf8.count)

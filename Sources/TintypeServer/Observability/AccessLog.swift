@@ -6,7 +6,7 @@ import TintypeConcurrency
 /// The log of a server: a line for each request, and lines for its own events.
 ///
 /// Lines go to a buffer, from which a thread writes them. The caller never waits for the reader of the log: if the
-/// buffer is full, the log drops lines, and says later how many.
+/// buffer is full, the log drops lines, and later reports how many.
 final class AccessLog: Sendable {
     private struct State {
         var lines: LogLines
@@ -72,7 +72,7 @@ final class AccessLog: Sendable {
 
     // MARK: Writing
 
-    /// Lets the writer write the lines, unless it is at work.
+    /// Starts the writer, unless it is writing already.
     ///
     /// Returns at once.
     func flush() {
@@ -81,13 +81,13 @@ final class AccessLog: Sendable {
             state.isWriting = true
             return true
         }
-        // It owns itself until it has written all lines.
+        // The task keeps the log alive until all lines are written.
         if mustStart { Task { await self.writer.write(self) } }
     }
 
-    /// Writes the lines, and returns when the descriptor has taken them, at the latest after `time`: its reader may be stuck.
+    /// Writes the lines, and returns when the descriptor has taken them, or after `time`.
     ///
-    /// Cancellation does not end the wait.
+    /// The reader of the log may be stuck. Cancellation does not end the wait.
     func finish(within time: Duration) async {
         self.flush()
         let end = ContinuousClock.now + time

@@ -15,11 +15,11 @@ final class Liveness: Sendable {
 
     private let state = Locked(State())
 
-    /// Takes a look at the work; returns false if no image has been finished for too long although bytes have come.
+    /// Compares the work with earlier calls; returns false if no image has ended for too long although sources came.
     ///
     /// - Parameters:
     ///   - ended: The images that were finished or that failed. Cancelled ones do not count, because clients of stuck
-    ///     lanes give up.
+    ///     lanes leave.
     ///   - fed: The sources that were loaded. Without new ones, the images wait for their origins.
     ///   - active: The images that are being made or wait.
     ///   - time: The time of the look.

@@ -11,7 +11,7 @@ actor LogWriter {
     static let batchSize = 64 << 10
     /// The pause after a write.
     ///
-    /// Lines of this time share the next write, so that a busy server does not wake the thread in each turn of its loop.
+    /// Lines that arrive meanwhile share the next write, so that the thread does not wake in each turn of a busy loop.
     private static let pause = Duration.milliseconds(20)
 
     private nonisolated let executor = ThreadExecutor(name: "tintype-log")

@@ -111,7 +111,7 @@ extension ServerMetrics {
         Self.write(state, to: &text)
         Self.write(connections, to: &text)
         text.write("http_admission_requests", "gauge", "Requests whose images are made or wait.", admission.count)
-        text.write("http_admission_limit", "gauge", "The most of them that are answered in time.", admission.limit)
+        text.write("http_admission_limit", "gauge", "The most of them at once.", admission.limit)
         text.write(
             "http_admission_oldest_seconds",
             "gauge",

@@ -8,7 +8,7 @@ import TintypeHTTP
 
 /// Answers `/health`, `/ready` and `/metrics`: the state of the server, and its counters.
 ///
-/// As a handler of its own it answers on the address for metrics.
+/// It is also the handler of the address for metrics, where it answers only `/metrics` and `/health`.
 final class StatusHandler: RequestHandling {
     private let configuration: ImageServer.Configuration
     private let answers: ImageAnswers
@@ -74,8 +74,8 @@ final class StatusHandler: RequestHandling {
 
     /// Returns whether a balancer may send more requests.
     ///
-    /// The age of requests says nothing about the server, because some wait for slow origins. The server refuses requests
-    /// before work waits for the whole of `queue-time`, so it is not ready after half of it.
+    /// The age of requests does not count, because some wait for slow origins. The server refuses requests before work
+    /// waits for the whole of `queue-time`, so half of it is the limit here.
     private func readiness() async -> ServerAnswer {
         let figures = self.admission.figures(at: .now)
         let wait = self.loader.oldestWait(at: .now)

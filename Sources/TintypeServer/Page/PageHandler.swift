@@ -15,11 +15,12 @@ struct PageHandler: Sendable {
     /// The answer at `/` of a server without a page.
     static let name = ServerAnswer.text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
 
-    /// Whether a path takes what the page sends.
+    /// Whether the page sends a POST to this path.
     func takesPost(_ path: String) -> Bool { path == "/upload" || path == "/sign" }
 
-    /// Whether a request names the server by a name of its own: a name that another site made lead here could use the page
-    /// to sign URLs.
+    /// Whether `Host` is a name of this server.
+    ///
+    /// A site could let its own name resolve to this machine, and use the page to sign URLs.
     private func isOwnHost(_ head: RequestHead) -> Bool {
         !self.configuration.listensOnLoopback || AllowedHosts(self.configuration.hosts).contains(head.host)
     }
@@ -55,7 +56,7 @@ struct PageHandler: Sendable {
         return ServerAnswer(answer, body: .data(page))
     }
 
-    /// Returns a path with its signature, or with a word in its place if the server has no keys.
+    /// Returns a path with its signature, or with `unsafe` instead of one if the server has no keys.
     private func signed(_ path: String) -> String {
         self.signer()?.sign(path) ?? "/unsafe\(path)"
     }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Tintype
 import TintypeConcurrency
 
-/// The files that the page of the server has sent, for some minutes.
+/// The files that the page has uploaded, stored for at most ten minutes.
 final class UploadStore: Sendable {
     /// The most bytes of one file.
     static let byteLimit = 32 << 20

@@ -2,7 +2,7 @@
 
 import Tintype
 
-/// The networks beside the public internet that sources may be in.
+/// The networks in which sources may be, in addition to the public internet.
 struct AllowedNetworks: Sendable {
     private var sets: [AddressSet] = []
     private var ranges: [AddressRange] = []
@@ -26,8 +26,8 @@ struct AllowedNetworks: Sendable {
 
     /// Opens the networks, with all ports and names.
     ///
-    /// The addresses of cloud metadata stay denied in networks that are given by name. The names of local networks
-    /// become allowed, because connections are still judged by their addresses.
+    /// The addresses of cloud metadata stay denied in networks that are given by name. Names of local networks become
+    /// allowed, because the policy still checks the address of each connection.
     func open(in policy: inout NetworkPolicy) {
         guard !self.sets.isEmpty || !self.ranges.isEmpty else { return }
         policy.deniedAddresses.removeAll { self.sets.contains($0) }

@@ -72,7 +72,7 @@ extension ImageServer.Configuration {
         }
     }
 
-    /// The page signs URLs for everyone who reaches it.
+    /// Refuses a page that would sign URLs for other machines.
     private func checkPage() throws(SettingError) {
         guard self.showsPage != true || self.addresses.keys.isEmpty || self.listensOnLoopback || self.isInsecure else {
             throw SettingError(
@@ -154,7 +154,7 @@ extension ImageServer.Configuration.Addresses {
 }
 
 extension ImageServer.Configuration.Images {
-    /// The longest side that a result can have: a JPEG has no longer ones.
+    /// The longest side of a result, which is the longest that a JPEG can have.
     static let longestSide = 65_500
 
     fileprivate func check() throws(SettingError) {
@@ -218,6 +218,6 @@ extension ImageServer.Configuration.Load {
         try Configuration.require(self.idleTime >= .zero, "idle-time", "must not be negative")
         try Configuration.require(self.drainTime >= .zero, "drain-time", "must not be negative")
         try Configuration.require(self.connectionCount >= 1, "connections", "must be at least 1")
-        try Configuration.require((self.queueCount ?? 1) >= 1, "queue-size", "must not be negative")
+        try Configuration.require((self.queueCount ?? 1) >= 1, "queue-size", "must be at least 1")
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Variables of imgproxy that are known and have no effect, with one reason.
+/// A group of imgproxy's variables that have no effect for the same reason.
 struct IneffectiveVariables: Sendable {
     /// The reason, as the end of a sentence.
     let reason: String

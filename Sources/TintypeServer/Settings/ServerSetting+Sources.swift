@@ -8,8 +8,8 @@ extension ServerSetting {
         ServerSetting(
             "allow",
             .list("PATTERN"),
-            "the beginning of source URLs that are allowed, such as https://*.example.org/; a * matches everything "
-                + "except a slash; default all",
+            "the beginning of source URLs that are allowed, such as https://*.example.org/ for all hosts below the "
+                + "domain; elsewhere a * matches a part of a label or of a path segment; default all",
             foreign: ["IMGPROXY_ALLOWED_SOURCES"]
         ) { $0.configuration.sources.allowed = $1 },
         ServerSetting(

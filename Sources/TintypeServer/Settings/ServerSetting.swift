@@ -11,7 +11,7 @@ struct ServerSetting: Sendable {
     let name: String
     /// The name of the value in the help, or `nil` for a switch.
     let placeholder: String?
-    /// Whether the setting has all values that were given, instead of the last one.
+    /// Whether the setting collects all values, instead of taking the last one.
     let isList: Bool
     /// The description of the setting, for the help.
     let summary: String

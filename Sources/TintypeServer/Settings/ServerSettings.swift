@@ -7,7 +7,7 @@
 public struct ServerSettings: Sendable {
     /// The configuration, which ``ImageServer/Configuration/check()`` accepts.
     public let configuration: ImageServer.Configuration
-    /// Full sentences about settings that are not known or have no effect, each of which names the setting.
+    /// The warnings about unknown settings, settings without an effect and dangerous combinations, in full sentences.
     public let warnings: [String]
 
     /// Reads settings and checks them.
@@ -109,7 +109,7 @@ public struct ServerSettings: Sendable {
     /// The variables that the library reads elsewhere.
     private static let otherVariables: Set = ["TINTYPE_JPEG_SHORTCUTS"]
 
-    /// Returns warnings about settings that together do not do what they say.
+    /// Returns warnings about combinations of settings that are permitted but dangerous.
     private static func warnings(about configuration: ImageServer.Configuration) -> [String] {
         var warnings: [String] = []
         if configuration.showsPage == true, !configuration.addresses.keys.isEmpty, !configuration.listensOnLoopback {

@@ -9,7 +9,7 @@ struct SettingKind<Value: Sendable>: Sendable {
 
     /// The name of the value in the help, or `nil` for a switch, whose option has no value.
     let placeholder: String?
-    /// Whether the setting has all values that were given, instead of the last one.
+    /// Whether the setting collects all values, instead of taking the last one.
     let isList: Bool
     /// Reads the values, at least one, and may add warnings about values without an effect.
     let read: Reader
@@ -123,7 +123,7 @@ extension SettingKind where Value == String {
 }
 
 extension SettingKind where Value == [String] {
-    /// A list with commas; the lists of several options follow each other.
+    /// A comma-separated list; repeated options extend it.
     static func list(_ placeholder: String) -> SettingKind {
         SettingKind(list: placeholder) { (values: [SettingValue], _: inout [String]) throws(SettingError) -> [String] in
             values.flatMap { $0.list }

@@ -19,7 +19,7 @@ struct SettingValue: Sendable {
         SettingError("\(self.spelling) takes \(allowed), and not \(self.text).")
     }
 
-    /// The parts of a list with commas.
+    /// The parts of a comma-separated list.
     var list: [String] {
         self.text.split(separator: ",").map { $0.trimmed }.filter { !$0.isEmpty }
     }
@@ -71,7 +71,7 @@ struct SettingValue: Sendable {
 
     /// Reads a number of at least 0 with an optional unit, and returns it in the base unit.
     ///
-    /// A unit that ends like another one comes before it.
+    /// The first unit that ends the text counts, so `ms` must come before `s`.
     private func amount(units: [Unit]) -> Double? {
         let text = self.text.lowercased()
         let unit = units.first { text.hasSuffix($0.suffix) }

@@ -43,7 +43,7 @@ struct SettingsDraft: Sendable {
         return configuration
     }
 
-    /// More requests than can wait within the time for that.
+    /// More requests than `queue-time` ever permits.
     private static let unlimitedCount = 1_000_000
 
     private func signatureKeys() throws(SettingError) -> [SignatureKey] {

@@ -6,9 +6,9 @@ import TintypeHTTP
 
 /// The sources that the server may fetch, as patterns such as `https://*.example.com/photos/`.
 ///
-/// Patterns are imgproxy's, but compared part by part, so that no host, user or port of a URL can pass for another part.
-/// A source is allowed if one pattern matches; without patterns every source is. URLs with a user, a fragment, a
-/// backslash or a control character are never allowed, because some readers read them otherwise.
+/// Patterns are imgproxy's, but match part by part, so that no host, user or port of a URL can pass for another part. A
+/// source is allowed if one pattern matches; without patterns every source is. URLs with a user, a fragment, a
+/// backslash or a control character are never allowed, because programs understand them differently.
 package struct AllowedSources: Sendable {
     private let patterns: [SourcePattern]
 
@@ -27,7 +27,7 @@ package struct AllowedSources: Sendable {
     /// - Without a port only the default port is allowed; `:*` allows all ports.
     /// - `https://` allows all hosts and ports, `s3://bucket` allows a bucket, `local://` allows all files.
     ///
-    /// - Throws: ``DownloadError`` that names the pattern if it is no pattern.
+    /// - Throws: ``DownloadError`` that names the pattern if it is invalid.
     package init(patterns: [String]) throws(DownloadError) {
         var read: [SourcePattern] = []
         for text in patterns { read.append(try SourcePattern(text)) }

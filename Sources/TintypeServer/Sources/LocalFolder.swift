@@ -23,7 +23,7 @@ final class LocalFolder: Sendable {
 
     /// Opens an ordinary file; returns the descriptor, or -1 with `errno` set.
     ///
-    /// `errno` is `ENOENT` for everything that is not to be served. So callers cannot tell a link, a folder, or a file
+    /// `errno` is `ENOENT` for everything that must not be served. So callers cannot tell a link, a folder, or a file
     /// without permission from a missing file.
     func open(_ path: LocalPath, flags: CInt) -> CInt {
         var descriptor = self.openAtOnce(path, flags: flags)
@@ -50,7 +50,7 @@ final class LocalFolder: Sendable {
         }
     }
 
-    /// Opens the file where `openat2` is missing: one name after the other, none of which may be a link.
+    /// Opens the file if `openat2` is missing: one name after the other, and no name may be a link.
     func openByNames(_ path: LocalPath, flags: CInt) -> CInt {
         var folder = self.descriptor
         defer { if folder != self.descriptor { close(folder) } }

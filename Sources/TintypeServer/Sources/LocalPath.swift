@@ -12,8 +12,8 @@ struct LocalPath: Sendable, CustomStringConvertible {
 
     /// Reads a URL such as `local:///folder/name.jpg`.
     ///
-    /// Decodes the names once, and ignores a query. Returns `nil` if the URL has a host or a fragment, or if a name is empty, `.` or `..`, or has a slash, a
-    /// backslash or a control character.
+    /// Decodes the names once, and ignores a query. Returns `nil` if the URL has a host or a fragment, or if a name is
+    /// empty, `.` or `..`, or has a slash, a backslash or a control character.
     init?(_ url: URL) {
         let text = url.absoluteString
         let prefix = "local:///"

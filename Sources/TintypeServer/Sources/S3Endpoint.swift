@@ -20,7 +20,7 @@ package struct S3Endpoint: Sendable {
     /// The path before the bucket or the key, without a slash at its end.
     private let path: String
     private let style: Style
-    /// The exception of the network policy for an endpoint of the program's own, which may be in an inner network.
+    /// The exception in the network policy for an endpoint that the settings name, which may be in an inner network.
     private let exception: NetworkPolicy.Exception?
 
     /// Creates Amazon's endpoint of a region, such as `eu-central-1`.

@@ -5,8 +5,8 @@ package import Tintype
 
 /// Fetches objects of S3 or a compatible store, with URLs such as `s3://bucket/holidays/beach.jpg`.
 ///
-/// A query names a version: `s3://bucket/key?version`. Another fetcher sends the requests, which libcurl signs. Only the
-/// endpoint gets a signature: it is left out if a redirect leads to another host.
+/// A query names a version: `s3://bucket/key?version`. Another fetcher sends the requests, and libcurl signs them. A
+/// redirect to another host carries no signature.
 package struct S3Fetcher: ImageFetching {
     private let endpoint: S3Endpoint
     private let credentials: Credentials?
@@ -16,8 +16,7 @@ package struct S3Fetcher: ImageFetching {
     ///
     /// - Parameters:
     ///   - endpoint: The store.
-    ///   - key: The key that signs requests; `nil` to send them without a signature, for public buckets. Its region must
-    ///     be the endpoint's.
+    ///   - key: The key that signs requests, for the endpoint's region; `nil` sends them unsigned, for public buckets.
     ///   - fetcher: The fetcher of HTTP requests, usually a ``DownloadActor``.
     package init(endpoint: S3Endpoint, key: AWSSigningKey?, fetcher: any ImageFetching) {
         self.endpoint = endpoint
@@ -48,7 +47,7 @@ package struct S3Fetcher: ImageFetching {
         return web
     }
 
-    /// The fields that mean something to a store, and that do not take the place of the signature.
+    /// The fields that mean something to a store, and do not replace the signature.
     private static let usefulFields: Set<String> = [
         "cache-control", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range",
         "traceparent",

@@ -44,7 +44,7 @@ struct S3Object: Sendable {
         }
     }
 
-    /// Whether a bucket can have that name; old buckets have names that are no names of hosts.
+    /// Whether a bucket can have that name; old buckets have names that are not host names.
     private static func isBucket(_ name: String) -> Bool {
         3...255 ~= name.utf8.count && name != "..." && !name.contains("..")
             && name.utf8.allSatisfy { byte in

@@ -5,7 +5,7 @@ import Tintype
 import TintypeHTTP
 import TintypeImgproxy
 
-/// The parts of a source's URL, as they decide whether the source is allowed.
+/// The parts of a source's URL that decide whether the source is allowed.
 struct SourceAddress: Sendable {
     let scheme: String
     /// The host in its one spelling, or the bucket.
@@ -22,7 +22,7 @@ struct SourceAddress: Sendable {
 
     /// Reads a URL.
     ///
-    /// - Throws: ``DownloadError`` if it is not one that every reader reads alike.
+    /// - Throws: ``DownloadError`` if programs could understand the URL differently.
     init(_ url: URL) throws(DownloadError) {
         let text = url.absoluteString
         // A loop over an array is many times faster than one over the characters of the text.
@@ -42,7 +42,7 @@ struct SourceAddress: Sendable {
             throw .ambiguous(.userInformationInURL, "a user or a password", url)
         }
         if self.scheme == "http" || self.scheme == "https" {
-            // As the downloader reads it. libcurl would find a host behind three slashes.
+            // Read the host as the downloader does. libcurl would find one behind three slashes.
             guard !authority.isEmpty, let target = RequestTarget(text), !target.hasUserInformation else {
                 throw .ambiguous(.malformedHost, "no host that every reader reads alike", url)
             }
@@ -56,8 +56,9 @@ struct SourceAddress: Sendable {
         self.hasDotSegments = self.path[...].hasDotSegment
     }
 
-    /// Returns the first segments of the path, the first of which is empty; one more than `count`, with the rest of the
-    /// path, if the path has more.
+    /// Returns the first `count` segments of the path, and the rest of the path as one more if there is any.
+    ///
+    /// The first segment is empty, because the path begins with a slash.
     func segments(_ count: Int) -> [ArraySlice<UInt8>] {
         self.path.split(separator: UInt8(ascii: "/"), maxSplits: count, omittingEmptySubsequences: false)
     }

@@ -52,7 +52,7 @@ struct SourceFetchers: Sendable {
         return request
     }
 
-    /// The source as a URL; the key of a file or an object has no character encoded.
+    /// Returns the source as a URL, and encodes the key of a file or an object.
     private static func text(of address: ImageAddress) -> String {
         guard !address.scheme.isWeb else { return address.source }
         let key = address.source.utf8.dropFirst(address.scheme.rawValue.utf8.count + "://".utf8.count)
@@ -78,7 +78,7 @@ struct SourceFetchers: Sendable {
     }
 }
 
-/// Fetches files that the page of the server has sent.
+/// Fetches the files that the page has uploaded.
 struct UploadFetcher: ImageFetching {
     let uploads: UploadStore
 

@@ -64,7 +64,7 @@ struct SourcePattern: Sendable {
         guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw .notAPattern(text, "has a host with other letters than ASCII, which URLs have in Punycode (xn--...)")
         }
-        // Names of buckets are told apart by case.
+        // Case matters in the names of buckets.
         let name = self.scheme == Array("s3".utf8) ? String(host) : host.lowercased()
         self.labels = Self.labels(of: name).map { Array($0) }
     }
@@ -74,7 +74,7 @@ struct SourcePattern: Sendable {
         guard self.scheme.elementsEqual(address.scheme.utf8), self.admits(port: address) else { return false }
         if let labels, !Self.matches(labels: labels, Self.labels(of: address.host)) { return false }
         guard let segments else { return true }
-        // A server may leave the allowed folder by them.
+        // With dot segments, a server may leave the allowed folder.
         guard !address.hasDotSegments else { return false }
         let names = address.segments(segments.count)
         guard names.count >= segments.count else { return false }
@@ -102,7 +102,7 @@ struct SourcePattern: Sendable {
         return name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
-    /// Whether the labels of a host match: a first star stands for one label or more.
+    /// Whether the labels of a host match; a star as the first label stands for one label or more.
     private static func matches(labels pattern: [[UInt8]], _ labels: [ArraySlice<UInt8>]) -> Bool {
         let rest = pattern.first == [UInt8(ascii: "*")] ? pattern.dropFirst() : pattern[...]
         guard rest.count == pattern.count ? labels.count == rest.count : labels.count > rest.count else { return false }

@@ -147,11 +147,11 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a part of bytes in memory is a copy, which does not hold all of them")
+    @Test("a part of a body in memory is a copy, which does not keep the whole body alive")
     func parts() throws {
         let whole = Data(repeating: 1, count: 1 << 20)
         let body = ServerAnswer.Body.data(whole[10...]).part(ByteRange(offset: 5, length: 1 << 16))
-        guard case .data(let part) = body else { throw TestSupportError("The part is no bytes in memory.") }
+        guard case .data(let part) = body else { throw TestSupportError("The part is not in memory.") }
         #expect(part == whole[15..<15 + (1 << 16)])
         let (start, end) = whole.withUnsafeBytes { (UInt(bitPattern: $0.baseAddress), UInt($0.count)) }
         #expect(!(start..<start + end).contains(part.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }))

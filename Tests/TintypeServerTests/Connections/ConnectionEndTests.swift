@@ -151,7 +151,7 @@ import TintypeTestTraits
             }
             for client in new + old.suffix(1) { #expect(try await client.response(to: "/a").text == "a") }
             for client in old.prefix(2) { #expect(try await client.receiveToEnd().isEmpty) }
-            // All have served a request meanwhile, so there is a look at all again.
+            // All connections have served a request meanwhile, so the server searches them again.
             let next = try await server.client()
             #expect(try await next.response(to: "/a").text == "a")
             #expect(try await new[0].receiveToEnd().isEmpty)
@@ -163,7 +163,7 @@ import TintypeTestTraits
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
             let slow = [try await server.client(), try await server.client()]
             for client in slow { await client.send("GET /a HTTP/1.1\r\nHost:") }
-            // It comes to the kernel at once, and is accepted when a head has taken a second.
+            // The kernel has the connection at once. The server accepts it when a head has taken a second.
             let client = try await server.client()
             #expect(try await client.response(to: "/a").text == "a")
             await slow[1].send(" a\r\n\r\n")
@@ -172,7 +172,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("clients of one body end together, or none of them does")
+    @Test("the connections that share a body are closed together or not at all")
     func sharedUnsentBytes() async throws {
         let scripts = ["/shared": Self.text(8 << 20), "/single": Self.text(8 << 20), "/last": Self.text(8 << 20)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 20 << 20 }) { server in
@@ -191,7 +191,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("with too many unsent bytes, the connections that take their answers slowest end, and others are served")
+    @Test("with too many unsent bytes, the server closes the slowest connections and serves the others")
     func unsentBytes() async throws {
         let scripts = ["/large": Self.text(12 << 20), "/small": Self.text(8 << 20), "/a": Self.text(1)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 16 << 20 }) { server in

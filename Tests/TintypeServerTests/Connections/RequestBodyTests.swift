@@ -108,7 +108,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("large bodies that come slowly leave room for short ones, but not for more large ones")
+    @Test("slow large bodies leave room for short ones, but not for more large ones")
     func room() async throws {
         let length = 100_000
         try await ScriptedServer.run(Self.echo, bodyLimit: length, limits: { $0.bodyByteCount = length }) { server in

@@ -7,7 +7,7 @@ import TintypeTestTraits
 
 @testable import TintypeServer
 
-/// The plans that are made of URLs.
+/// The routes of URLs.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RoutePlannerTests {
     private func route(_ target: String) async throws -> ImageRoute {
         var configuration = ImageServer.Configuration()

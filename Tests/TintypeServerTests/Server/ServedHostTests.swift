@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import TintypeServer
 
-/// The names to which a server answers, so that pages of other sites cannot read its images by a name of their own.
+/// The names to which a server answers: no page of another site may read its images through a name of that site.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ServedHostTests {
     private func status(
         _ target: String,
@@ -47,7 +47,7 @@ import TintypeTestTraits
                     #expect(try await self.status(target, host: host, of: fixture) == 200, "\(host) \(target)")
                 }
             }
-            // The URL of a request comes before its field.
+            // An absolute URL has precedence over the Host field.
             #expect(try await self.status("http://evil.example\(target)", host: "localhost", of: fixture) == 421)
             #expect(try await self.status(target, host: nil, version: "1.0", of: fixture) == 200)
         }
@@ -88,7 +88,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("only servers that browsers on their machine can misuse have names by default")
+    @Test("by default, only a server without keys on a loopback address checks names")
     func defaults() throws {
         var configuration = ImageServer.Configuration()
         #expect(configuration.allowedHosts != nil)
@@ -100,7 +100,7 @@ import TintypeTestTraits
     }
 
     @Test(
-        "a name that no Host field has is a mistake",
+        "a name that no Host field can have is refused",
         arguments: [
             "", "a.test:80", "http://a.test", "a.test/b", "*.a.test", "a b", "é.test", "[a]", "::1", "[::1]:80",
         ]

@@ -56,7 +56,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server whose work waits for long is not ready, and a slow origin does not matter")
+    @Test("a server whose lanes keep work waiting is not ready, and a slow origin does not count")
     func lateness() async throws {
         let (decodes, origin) = (Latch(), Latch())
         let responses: [String: FaultyResponse] = [
@@ -331,7 +331,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the page of a server with keys does not answer to a name that another site made lead here")
+    @Test("the page of a server with keys does not answer to the name of another site")
     func rebinding() async throws {
         let change: (inout ImageServer.Configuration) throws -> Void = {
             $0.showsPage = true
