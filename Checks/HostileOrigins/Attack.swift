@@ -133,19 +133,13 @@ struct Attack {
         sorted.isEmpty ? .zero : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))].duration
     }
 
-    /// Returns the mean times of the parts of loads; the rest is spent in hops, and at the start of the load.
+    /// Returns the mean times of the parts of loads.
     private static func parts(of loads: ArraySlice<HealthyLoad>) -> String {
-        func mean(_ part: (LoadMetrics) -> Duration) -> Duration {
-            loads.reduce(.zero) { $0 + part($1.metrics) } / max(1, loads.count)
+        let means = HealthyLoad.partNames.enumerated().map { index, name in
+            let sum = loads.reduce(0.0) { $0 + Double($1.parts[index]) }
+            return "\(name) \(Self.rounded(sum / Double(max(1, loads.count))))"
         }
-        let parts: [(String, Duration)] = [
-            ("queue", mean(\.queue)), ("connect", mean { $0.transfer?.connect ?? .zero }),
-            ("first byte", mean { $0.transfer?.firstByte ?? .zero }),
-            ("transfer", mean { $0.transfer?.total ?? .zero }), ("disk", mean(\.disk)), ("gate", mean(\.gate)),
-            ("lane", mean(\.lane)), ("decode", mean(\.decode)),
-            ("transform", mean(\.transform)), ("call", mean(\.total)),
-        ]
-        return parts.map { "\($0.0) \(Self.milliseconds($0.1))" }.joined(separator: ", ") + " ms"
+        return means.joined(separator: ", ") + " ms"
     }
 
     private static func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }

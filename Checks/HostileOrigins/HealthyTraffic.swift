@@ -63,7 +63,7 @@ struct HealthyTraffic: Sendable {
         let url = self.origin.url("/\(photograph.path)?\(number)")
         do {
             let response = try await self.loader.response(for: ImageRequest(url: url, thumbnail: Self.thumbnail))
-            ledger.add(HealthyLoad(duration: .now - start, metrics: response.metrics), phase)
+            ledger.add(HealthyLoad(response.metrics, duration: .now - start), phase)
             if !Self.isSame(response.image, photograph.pixels) {
                 ledger.add(fault: "a healthy load got another image: \(url)")
             }

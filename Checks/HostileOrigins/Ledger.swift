@@ -13,9 +13,27 @@ enum Phase: Sendable {
 }
 
 /// A load from the ordinary origin, and where its time went.
+///
+/// It is small, because a run has tens of thousands of them and measures the heap of its own process.
 struct HealthyLoad: Sendable {
+    /// The names of ``parts``; the rest of a load are hops between threads, and its start.
+    static let partNames = [
+        "queue", "connect", "first byte", "transfer", "disk", "gate", "lane", "decode", "transform", "call",
+    ]
+
     let duration: Duration
-    let metrics: LoadMetrics
+    /// The times of the parts, in milliseconds.
+    let parts: InlineArray<10, Float>
+
+    init(_ metrics: LoadMetrics, duration: Duration) {
+        let transfer = metrics.transfer
+        let parts = [
+            metrics.queue, transfer?.connect ?? .zero, transfer?.firstByte ?? .zero, transfer?.total ?? .zero,
+            metrics.disk, metrics.gate, metrics.lane, metrics.decode, metrics.transform, metrics.total,
+        ]
+        self.duration = duration
+        self.parts = InlineArray { Float(parts[$0] / .milliseconds(1)) }
+    }
 }
 
 /// The observations of the run.
