@@ -198,7 +198,7 @@ package struct SecurityLimits: Sendable, Hashable {
     /// The longest side of a result in pixels; 0 stands for `largestSide`.
     package var resultSide = 8_192
 
-    /// The longest side that any limit permits: no format's coder writes more.
+    /// The longest side that any limit permits: the most of GIF, and nearly the most of JPEG.
     package static let largestSide = 65_535
 
     package init() {}

@@ -264,7 +264,7 @@ final class ImageHandler: RequestHandling {
             }
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
-            if let answer = await self.fallbackAnswer(for: route, after: error, request.head) { return answer }
+            if let answer = await self.fallbackAnswer(for: route, after: error) { return answer }
             return self.answers.answer(error, source: route.address.source)
         } catch {
             return self.refusal(500, "The image could not be made.")
@@ -359,14 +359,11 @@ final class ImageHandler: RequestHandling {
     }
 
     /// Returns the fallback image instead of an error, if there is one.
-    private func fallbackAnswer(
-        for route: ImageRoute,
-        after error: LoadError,
-        _ head: RequestHead
-    ) async -> ServerAnswer? {
+    private func fallbackAnswer(for route: ImageRoute, after error: LoadError) async -> ServerAnswer? {
         guard let url = self.configuration.images.fallback, error.code.category != .busy,
-            case .encode(var request, let encoding) = route.work
+            let encoding = route.work.encoding
         else { return nil }
+        var request = route.request
         // The configuration names this URL, which may be a file or lead to an inner network.
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted

@@ -16,6 +16,14 @@ final class ImageRoute: Sendable {
         case skip(Set<ImageFormat>, ImageRequest, OutputEncoding)
         /// Sends the source as it is.
         case raw(ImageRequest)
+
+        /// The encoding of the image; `nil` if the source is sent as it is.
+        var encoding: OutputEncoding? {
+            switch self {
+            case .encode(_, let encoding), .skip(_, _, let encoding): encoding
+            case .raw: nil
+            }
+        }
     }
 
     let address: ImageAddress

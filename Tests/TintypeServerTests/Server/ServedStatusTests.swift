@@ -206,6 +206,11 @@ import TintypeTestTraits
                 #expect(try response.size() == "50x25")
                 #expect(response["Last-Modified"] == nil)
             }
+            let skipping = try await fixture.image("skp:jpg/rs:fit:50:50", "/missing", suffix: "@webp")
+            #expect(skipping.status == 200 && skipping["X-Image-Fallback"] == "1")
+            #expect(try skipping.size() == "50x25")
+            // The client wants these very bytes.
+            #expect(try await fixture.image("raw:1", "/missing").status == 404)
             let good = try await fixture.image("w:10", "/good")
             #expect(good.status == 200 && good["X-Image-Fallback"] == nil)
             #expect(try good.size() == "10x10")
