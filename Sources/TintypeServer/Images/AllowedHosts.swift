@@ -19,7 +19,9 @@ struct AllowedHosts: Sendable {
     /// Every browser sends the field, so requests without one are permitted.
     func contains(_ host: String?) -> Bool {
         // Most requests to a loopback address name it like this.
-        guard let host, host.prefix(while: { $0 != ":" }) != "127.0.0.1" else { return true }
+        guard let host, !host.utf8.prefix(while: { $0 != UInt8(ascii: ":") }).elementsEqual("127.0.0.1".utf8) else {
+            return true
+        }
         return self.contains(name: host.lowercased())
     }
 

@@ -23,6 +23,8 @@ final class ImageHandler: RequestHandling {
     private let routes: RouteTable
     private let resting = RestingImages()
     private let rules: SharedRules
+    /// The bytes after the slash with which the paths of the status begin.
+    private let statusInitials: [UInt8]
     private let now: @Sendable () -> Date
 
     /// The rules that change without a restart.
@@ -55,6 +57,8 @@ final class ImageHandler: RequestHandling {
             waitLimit: configuration.load.queueTime
         )
         self.status = StatusHandler(configuration, answers, loader, self.admission, metrics)
+        let statusPaths = ["/health", "/ready", "/metrics"] + [configuration.healthPath].compactMap { $0 }
+        self.statusInitials = statusPaths.compactMap { $0.utf8.dropFirst().first }
         let (routes, rules) = (RouteTable(), SharedRules(rules))
         self.routes = routes
         self.rules = rules
@@ -150,11 +154,11 @@ final class ImageHandler: RequestHandling {
 
     func didEnd(_ exchange: ExchangeRecord) {
         self.metrics.record(exchange)
-        // Probes and scrapes would fill the log.
-        if exchange.status == 200, let target = exchange.head?.target, self.isStatus(target) { return }
         guard let log, ImageServer.LogLevel(status: exchange.status).isLogged(at: self.configuration.logLevel) else {
             return
         }
+        // Probes and scrapes would fill the log.
+        if exchange.status == 200, let target = exchange.head?.target, self.isStatus(target) { return }
         let trace = exchange.head.flatMap { TraceContext($0) }
         log.append(exchange, traceID: trace?.traceID)
     }
@@ -170,6 +174,8 @@ final class ImageHandler: RequestHandling {
 
     /// Whether a target asks for the status of the server, such as `/health`.
     private func isStatus(_ target: String) -> Bool {
+        // Most images differ in this byte.
+        guard let initial = target.utf8.dropFirst().first, self.statusInitials.contains(initial) else { return false }
         // Longer paths name images, except for the health path of the configuration.
         let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
         let isShort =
