@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import Tintype
+import TintypeConcurrency
 import TintypeHTTP
 import TintypeTestSupport
 import TintypeTestTraits
@@ -65,7 +66,8 @@ import TintypeTestTraits
         ]
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.loader.laneCount = 1
-            $0.loader.coders = CoderRegistry(coders: [HeldCoder(PNGCoder(), by: decodes), JPEGCoder()])
+            let held = WatchedCoder(PNGCoder(), willDecode: { decodes.wait() })
+            $0.loader.coders = CoderRegistry(coders: [held, JPEGCoder()])
             $0.load.queueTime = .seconds(1)
         }
         try await ServerFixture.run(responses, change: change) { fixture in
@@ -84,6 +86,34 @@ import TintypeTestTraits
             origin.open()
             for client in clients { #expect(try await client.receive().status == 200) }
             #expect(try await fixture.response(to: "/ready").text.hasPrefix("ready: 0 of"))
+        }
+    }
+
+    @Test("all work for a request waits in the turn of its client")
+    func clientWork() async throws {
+        let clients = Locked<[WorkClient?]>([])
+        let record: @Sendable () -> Void = { clients.withLock { $0.append(WorkClient.current) } }
+        let folder = try TemporaryDirectory()
+        try folder.write(try ServerImages.encoded(.png), to: "fallback.png")
+        let responses: [String: FaultyResponse] = [
+            "/a": .image(try ServerImages.encoded(.png)), "/b": .image(try ServerImages.encoded(.png)),
+            "/missing": .body([], status: 404),
+        ]
+        let change: (inout ImageServer.Configuration) -> Void = {
+            let watched = WatchedCoder(PNGCoder(), willOpen: record, willDecode: record)
+            $0.loader.coders = CoderRegistry(coders: [watched, JPEGCoder()])
+            $0.images.fallback = folder.url(of: "fallback.png")
+        }
+        try await ServerFixture.run(responses, change: change) { fixture in
+            for target in [
+                fixture.target("w:10", "/a"), "/info" + fixture.target("", "/b"), fixture.target("raw:1", "/b"),
+                fixture.target("w:10", "/missing"),
+            ] {
+                clients.withLock { $0 = [] }
+                #expect(try await fixture.response(to: target).status == 200, "\(target)")
+                let seen = clients.withLock { $0 }
+                #expect(!seen.isEmpty && !seen.contains(nil), "\(target)")
+            }
         }
     }
 

@@ -2,18 +2,17 @@
 
 import FoundationEssentials
 import Tintype
-import TintypeTestSupport
 
-/// A coder that holds each decode until a latch opens.
-struct HeldCoder: ImageCoder {
-    private struct HeldImage: EncodedImage {
+/// A coder that calls a test before it opens an image, and before it decodes one.
+struct WatchedCoder: ImageCoder {
+    private struct WatchedImage: EncodedImage {
         let base: any EncodedImage
-        let latch: Latch
+        let willDecode: @Sendable () -> Void
 
         var header: ImageHeader { self.base.header }
 
         func decode(options: DecodeOptions) throws -> DecodedImage {
-            self.latch.wait()
+            self.willDecode()
             return try self.base.decode(options: options)
         }
 
@@ -21,18 +20,25 @@ struct HeldCoder: ImageCoder {
     }
 
     private let base: any ImageCoder
-    private let latch: Latch
+    private let willOpen: @Sendable () -> Void
+    private let willDecode: @Sendable () -> Void
 
-    init(_ base: any ImageCoder, by latch: Latch) {
+    init(
+        _ base: any ImageCoder,
+        willOpen: @escaping @Sendable () -> Void = {},
+        willDecode: @escaping @Sendable () -> Void
+    ) {
         self.base = base
-        self.latch = latch
+        self.willOpen = willOpen
+        self.willDecode = willDecode
     }
 
     var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
     var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
 
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
-        HeldImage(base: try self.base.open(data, limits: limits), latch: self.latch)
+        self.willOpen()
+        return WatchedImage(base: try self.base.open(data, limits: limits), willDecode: self.willDecode)
     }
 
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
