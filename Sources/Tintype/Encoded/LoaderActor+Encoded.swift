@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TintypeCaching
+import FoundationEssentials
+package import TintypeCaching
 import TintypeHTTP
 
 extension LoaderActor {
@@ -104,6 +105,34 @@ extension LoaderActor {
         let encoding = encoding.limited(by: request.options)
         return ReadyEncoded(request, as: encoding, .all, services: self.services, changes: self.changes)?
             .admittedResponse(from: self)
+    }
+
+    /// Opens the file on disk with an encoded image, if ``encoded(_:as:caching:)`` would serve that without the origin.
+    ///
+    /// The cache reads and checks the file. The caller passes its bytes on with `sendfile`.
+    ///
+    /// - Returns: The file, and the response without its bytes; `nil` if only a load can answer.
+    /// - Throws: `LoadError` if the request makes no sense; `CancellationError` when the task is cancelled.
+    package nonisolated func encodedFile(
+        for request: ImageRequest,
+        as encoding: OutputEncoding
+    ) async throws -> (file: CachedFile, response: EncodedResponse)? {
+        let request = try await self.admitted(request)
+        let (key, rules) = (encoding.limited(by: request.options).key(of: request.key), self.services.rules)
+        let plan = rules.plan(for: request)
+        let mark = self.changes.mark(of: rules.resourceKey(of: request))
+        guard plan.policy != .reload, !self.services.hasGivenImage(for: request),
+            let file = try await self.cache.file(for: key),
+            !plan.obeysHTTP || rules.decision(for: file.metadata, of: request, under: plan.policy) == .serve,
+            try await self.isCurrent(file, at: key, of: request)
+        else { return nil }
+        // The loader has just admitted the body, and no other one has come since.
+        if let body = file.metadata.bodyDigest, self.changes.isUnchanged(since: mark) {
+            self.admittedBodies.insert(body, of: request.sourceKey, since: mark)
+        }
+        self.services.activities.send(.hit(.disk, tier: nil), .encoded, request, of: nil)
+        let entry = EncodedEntry(key: key, data: Data(), metadata: file.metadata)
+        return (file, EncodedResponse(entry, source: .disk))
     }
 
     /// Returns the encoded image if it is in memory, and if the memory answers the request whatever its age.

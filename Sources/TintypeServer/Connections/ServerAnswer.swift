@@ -73,16 +73,17 @@ package struct ServerAnswer: Sendable {
     /// The status code.
     package var status: Int { self.head.status }
 
-    /// Returns an answer of plain text.
+    /// Returns an answer with a text, plain unless `type` says otherwise.
     package static func text(
         _ status: Int,
         _ text: String,
+        type: String = "text/plain; charset=utf-8",
         fields: HeaderFields = [:],
         note: AnswerNote = AnswerNote()
     ) -> ServerAnswer {
         let data = Data(text.utf8)
         var head = AnswerHead(status: status)
-        head.fields.append("text/plain; charset=utf-8", for: "Content-Type")
+        head.fields.append(type, for: "Content-Type")
         head.fields.append("\(data.count)", for: "Content-Length")
         for field in fields { head.fields.append(field.value, for: field.name) }
         return ServerAnswer(head, body: .data(data), note: note)

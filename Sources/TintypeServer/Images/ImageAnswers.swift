@@ -19,19 +19,24 @@ final class ImageAnswers: Sendable {
     private static let retrySeconds = 1
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
+    ///
+    /// The bytes come from `file`, if there is one.
     func answer(
-        with response: Representation,
+        with response: EncodedResponse,
+        in file: CachedFile? = nil,
         of route: ImageRoute,
         to head: RequestHead
     ) -> ServerAnswer {
         let etag = response.etag
-        let note = self.note(route, cache: response.source.rawValue, format: response.formatName)
+        let body: ServerAnswer.Body =
+            file.map { .file($0, offset: $0.offset, count: $0.byteCount) } ?? .data(response.data)
+        let note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
         let prepared: ImageRoute.Prepared
         let isReady = response.source == .memory || response.source == .disk
         if isReady, let known = route.prepared(etag: etag, source: response.source) {
             prepared = known
         } else {
-            prepared = self.prepare(response, etag, of: route)
+            prepared = self.prepare(response, etag, body.count, of: route)
             // Fields that contain a time, or describe a new image, would not fit the next answer.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
@@ -48,13 +53,12 @@ final class ImageAnswers: Sendable {
             case .failed: return self.refusal(412, "The image is not the one that the request wants.")
             case .proceed: break
             }
-            let count = response.body.count
-            let selection = RangeSelection(head, length: count, entityTag: etag, lastModified: modified, now: now)
+            let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: modified, now: now)
             if selection != .whole {
-                return self.answer(selection, response.body, self.fields(response, etag, of: route), note)
+                return self.answer(selection, body, self.fields(response, etag, of: route), note)
             }
         }
-        return ServerAnswer(prepared.head, body: response.body, note: note)
+        return ServerAnswer(prepared.head, body: body, note: note)
     }
 
     /// Returns the bytes of a source as they are.
@@ -84,6 +88,9 @@ final class ImageAnswers: Sendable {
         return self.answer(selection, body, fields, note)
     }
 
+    /// Returns the name of the format, such as `jpeg`.
+    private static func formatName(of response: EncodedResponse) -> String { response.metadata.formatName ?? "other" }
+
     /// Returns the values of an image for the access log.
     private func note(_ route: ImageRoute, cache: String, format: String) -> AnswerNote {
         var note = AnswerNote(cache: cache, format: format)
@@ -92,15 +99,15 @@ final class ImageAnswers: Sendable {
     }
 
     /// Returns the fallback image instead of an error, which the log and the counters still name.
-    func fallbackAnswer(_ response: Representation, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
+    func fallbackAnswer(_ response: EncodedResponse, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
-        var note = self.note(route, cache: response.source.rawValue, format: response.formatName)
+        var note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
         note.errorCode = "\(error.code)"
         note.message = "The fallback image was sent. \(self.explanation(of: error))"
         var fields = self.fields(response, response.etag, of: route, isFallback: true)
         fields.append("1", for: "X-Image-Fallback")
-        fields.append(response.body.count, for: "Content-Length")
-        return ServerAnswer(AnswerHead(status: status, fields: fields), body: response.body, note: note)
+        fields.append(response.data.count, for: "Content-Length")
+        return ServerAnswer(AnswerHead(status: status, fields: fields), body: .data(response.data), note: note)
     }
 
     /// Returns the part of `body` that the client selects.
@@ -127,10 +134,15 @@ final class ImageAnswers: Sendable {
 
     // MARK: Fields
 
-    private func prepare(_ response: Representation, _ etag: String, of route: ImageRoute) -> ImageRoute.Prepared {
+    private func prepare(
+        _ response: EncodedResponse,
+        _ etag: String,
+        _ byteCount: Int,
+        of route: ImageRoute
+    ) -> ImageRoute.Prepared {
         var fields = self.fields(response, etag, of: route)
         let notModified = AnswerHead(status: 304, fields: fields)
-        fields.append(response.body.count, for: "Content-Length")
+        fields.append(byteCount, for: "Content-Length")
         return ImageRoute.Prepared(
             etag: etag,
             source: response.source,
@@ -141,7 +153,7 @@ final class ImageAnswers: Sendable {
 
     /// The fields of an answer with an encoded image, except its length.
     private func fields(
-        _ response: Representation,
+        _ response: EncodedResponse,
         _ etag: String,
         of route: ImageRoute,
         isFallback: Bool = false
@@ -156,9 +168,8 @@ final class ImageAnswers: Sendable {
         if let format = WrittenFormats.all.first(where: { $0.mediaType == response.mediaType }) {
             fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         }
-        let size = response.size
-        fields.append(size.width, for: "X-Result-Width")
-        fields.append(size.height, for: "X-Result-Height")
+        fields.append(response.width, for: "X-Result-Width")
+        fields.append(response.height, for: "X-Result-Height")
         fields.append(response.source.rawValue, for: "X-Cache")
         return fields
     }

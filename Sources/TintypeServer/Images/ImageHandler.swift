@@ -99,12 +99,12 @@ final class ImageHandler: RequestHandling {
         do throws(RoutePlanner.Refusal) {
             let route = try self.route(for: head)
             if let response = self.readyResponse(of: route, onDisk: false) {
-                return self.answers.answer(with: Representation(response), of: route, to: head)
+                return self.answers.answer(with: response, of: route, to: head)
             }
             let refusal = route.sharedPlace == nil ? self.admission.refusal(route.origin, request.client) : nil
             // A result from disk must enter the memory that keeps results, unless the server is full.
             if self.keepsResultsOnDisk || refusal != nil, let response = self.readyResponse(of: route, onDisk: true) {
-                return self.answers.answer(with: Representation(response), of: route, to: head)
+                return self.answers.answer(with: response, of: route, to: head)
             }
             guard !self.resting.contains(route.address, at: .now) else {
                 return self.refusal(503, "The image took too long a moment ago.")
@@ -348,9 +348,9 @@ final class ImageHandler: RequestHandling {
     ) async throws -> ServerAnswer {
         // A server that stores results only on disk sends the file, without a copy in its own memory.
         if self.keepsResultsOnDisk,
-            let file = try await self.loader.encodedFile(for: request, as: encoding)
+            let (file, response) = try await self.loader.encodedFile(for: request, as: encoding)
         {
-            return self.answers.answer(with: .file(file), of: route, to: head)
+            return self.answers.answer(with: response, in: file, of: route, to: head)
         }
         let response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
@@ -361,7 +361,7 @@ final class ImageHandler: RequestHandling {
                 place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode)
             }
         }
-        return self.answers.answer(with: Representation(response), of: route, to: head)
+        return self.answers.answer(with: response, of: route, to: head)
     }
 
     /// Returns the fallback image instead of an error, if there is one.
@@ -374,7 +374,7 @@ final class ImageHandler: RequestHandling {
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
-        return self.answers.fallbackAnswer(Representation(response), for: route, after: error)
+        return self.answers.fallbackAnswer(response, for: route, after: error)
     }
 
     // MARK: Information

@@ -99,12 +99,8 @@ final class StatusHandler: RequestHandling {
             admission: figures,
             loader: await self.loader.statistics()
         )
-        let data = Data(text.utf8)
-        var head = AnswerHead(status: 200)
-        head.fields.append("text/plain; version=0.0.4; charset=utf-8", for: "Content-Type")
-        head.fields.append(data.count, for: "Content-Length")
-        head.fields.append("no-store", for: "Cache-Control")
-        return ServerAnswer(head, body: .data(data))
+        let type = "text/plain; version=0.0.4; charset=utf-8"
+        return .text(200, text, type: type, fields: ["Cache-Control": "no-store"])
     }
 
     // MARK: RequestHandling

@@ -44,16 +44,16 @@ struct PageHandler: Sendable {
             answer.fields.append("no-store", for: "Cache-Control")
             return ServerAnswer(answer)
         }
-        let page = Data(PageContents.html.utf8)
-        var answer = AnswerHead(status: 200)
-        answer.fields.append("text/html; charset=utf-8", for: "Content-Type")
-        answer.fields.append(page.count, for: "Content-Length")
-        answer.fields.append("no-cache", for: "Cache-Control")
-        answer.fields.append(PageContents.entityTag, for: "ETag")
-        answer.fields.append(PageContents.contentSecurityPolicy, for: "Content-Security-Policy")
-        answer.fields.append("nosniff", for: "X-Content-Type-Options")
-        answer.fields.append("DENY", for: "X-Frame-Options")
-        return ServerAnswer(answer, body: .data(page))
+        return .text(
+            200,
+            PageContents.html,
+            type: "text/html; charset=utf-8",
+            fields: [
+                "Cache-Control": "no-cache", "ETag": PageContents.entityTag,
+                "Content-Security-Policy": PageContents.contentSecurityPolicy, "X-Content-Type-Options": "nosniff",
+                "X-Frame-Options": "DENY",
+            ]
+        )
     }
 
     /// Returns a path with its signature, or with `unsafe` instead of one if the server has no keys.
@@ -77,12 +77,8 @@ struct PageHandler: Sendable {
         if let refusal = self.refusal(ofPost: request.head) { return refusal }
         guard request.head.path == "/sign" else {
             let id = self.uploads.add(request.body)
-            let data = Data("{\"source\":\"upload:///\(id)\"}".utf8)
-            var head = AnswerHead(status: 200)
-            head.fields.append("application/json", for: "Content-Type")
-            head.fields.append(data.count, for: "Content-Length")
-            head.fields.append("no-store", for: "Cache-Control")
-            return ServerAnswer(head, body: .data(data))
+            let text = "{\"source\":\"upload:///\(id)\"}"
+            return .text(200, text, type: "application/json", fields: ["Cache-Control": "no-store"])
         }
         let text = String(decoding: request.body, as: UTF8.self)
         guard text.hasPrefix("/"), FieldText.isPlain(text) else {
