@@ -184,7 +184,7 @@ struct StarvationTests {
         // A turn of no time serves one socket, and all sockets stay ready.
         var served: [CInt: Int] = [:]
         for _ in 0..<128 {
-            poll.wait(milliseconds: 0, turn: .zero) { descriptor, _ in
+            _ = poll.wait(milliseconds: 0, turn: .zero) { descriptor, _ in
                 served[descriptor, default: 0] += 1
                 let end = ContinuousClock.now + .milliseconds(descriptor == dear ? 2 : 0)
                 while .now < end {}

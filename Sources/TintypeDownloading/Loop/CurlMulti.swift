@@ -20,10 +20,6 @@ final class CurlMulti {
     /// The most bytes that the transfers above their share may take together in one turn of the loop.
     static let turnBytes = 64 << 10
     private static let leastShare = 32 << 10
-    /// A transfer that has rested more often waits until the loop has no other work.
-    private static let quickRestCount = 8
-    /// The longest time for which other work keeps such transfers waiting.
-    private static let longRestTime = Duration.milliseconds(4)
     /// The bytes of bodies that failed which are given back to the system in one turn.
     private static let unmappedBytes = 2 << 20
     private static let hasGlobalState = Locked(false)
@@ -43,13 +39,8 @@ final class CurlMulti {
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
-    /// The transfers that continue in the next turn.
-    private var resting: [EasyHandle] = []
-    /// The transfers that continue when the loop is idle.
-    private var restingLong: [EasyHandle] = []
-    /// The time when these last continued.
-    private var longRestEnd = LoopInstant.now
-    /// Whether the last wait found no socket ready, and no job has run since.
+    private var resting = RestQueue<EasyHandle>(at: .now)
+    /// Whether the last wait found nothing ready, and nothing was done since.
     private var isIdle = false
     /// Whether there has been a transfer with a network policy of its own, so that what one made may be denied to others.
     var mixesPolicies = false
@@ -153,14 +144,7 @@ final class CurlMulti {
     func beginTurn() -> Int {
         self.turnCount.pointee &+= 1
         BlockPool.shared.unmap(atMost: Self.unmappedBytes)
-        var count = self.resting.count
-        if !self.restingLong.isEmpty {
-            let now = LoopInstant.now
-            if self.isIdle || self.longRestEnd + Self.longRestTime <= now {
-                self.longRestEnd = now
-                count += self.restingLong.count
-            }
-        }
+        let count = self.resting.beginTurn(isIdle: self.isIdle, at: .now)
         self.isIdle = false
         // One alone has a large share, which is cheaper.
         self.turnShare = max(Self.leastShare, Self.turnBytes / (count + 1))
@@ -169,36 +153,39 @@ final class CurlMulti {
 
     /// Takes out the transfer that continues next.
     func popResting() -> EasyHandle? {
-        if !self.resting.isEmpty { return self.resting.removeFirst() }
-        return self.restingLong.isEmpty ? nil : self.restingLong.removeFirst()
+        guard let handle = self.resting.popFirst(at: .now) else { return nil }
+        handle.isResting = false
+        return handle
     }
 
     /// Forgets the resting transfers.
     func dropResting() {
-        self.resting = []
-        self.restingLong = []
+        self.resting = RestQueue(at: .now)
     }
 
-    /// Lets a transfer wait for the next turn, or until the loop is idle if it has rested often: a flood of bytes must
-    /// not come between the few steps of an ordinary load.
+    /// Lets a transfer wait for another turn.
     func rest(_ handle: EasyHandle) {
+        guard !handle.isResting else { return }
+        handle.isResting = true
         handle.restCount += 1
-        if handle.restCount > Self.quickRestCount {
-            self.restingLong.append(handle)
-        } else {
-            self.resting.append(handle)
-        }
+        self.resting.insert(handle, restCount: handle.restCount)
+    }
+
+    /// Forgets a transfer that has ended.
+    func endRest(of handle: EasyHandle) {
+        guard handle.isResting else { return }
+        handle.isResting = false
+        self.resting.remove(handle)
     }
 
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
-    func wait(until deadline: LoopInstant?) {
+    ///
+    /// With queued jobs the loop is not idle, whatever the sockets do.
+    func wait(until deadline: LoopInstant?, hasJobs: Bool = false) {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        let isResting = !self.resting.isEmpty || !self.restingLong.isEmpty
-        if isResting || BlockPool.shared.hasDiscarded { limit = 0 }
-        self.isIdle = true
-        self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
-            self.isIdle = false
+        if !self.resting.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
+        let isAnyReady = self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
             self.now = self.poll.now
             let mask =
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
@@ -209,6 +196,7 @@ final class CurlMulti {
             self.poll.end(descriptor)
             self.onFlood?(descriptor)
         }
+        self.isIdle = !isAnyReady && !hasJobs && self.timer.map { .now < $0 } ?? true
     }
 
     /// A transfer that libcurl is done with.

@@ -227,14 +227,19 @@ final class SocketPoll {
     /// The cheapest come first, by what their last turns cost (shortest job first, with exponential averaging): a peer
     /// that floods keeps others waiting for one turn of its own at most. One that is passed over counts for half of
     /// its cost the next time, and so has its turn after a few.
-    func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
+    ///
+    /// - Returns: Whether a socket was ready, or the wait was ended from outside.
+    func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) -> Bool {
         self.applyChanges()
         let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
+        var isAnyReady = false
         self.epoll.wait(milliseconds: milliseconds) { ready in
+            isAnyReady = true
             var ready = ready
             if ready.count > 1 { ready.sort { self.cost(of: $0) < self.cost(of: $1) } }
             self.serve(ready, turn: turn, body)
         }
+        return isAnyReady
     }
 
     private func serve(

@@ -238,7 +238,6 @@ extension EasyHandle {
 
     private func rest() {
         guard !self.isResting else { return }
-        self.isResting = true
         curl_easy_pause(self.easy, CURLPAUSE_RECV)
         self.multi.rest(self)
     }

@@ -118,8 +118,8 @@ struct HandlePool {
 
     private mutating func release(_ handle: EasyHandle, on multi: CurlMulti?) {
         multi?.remove(handle.easy)
+        multi?.endRest(of: handle)
         handle.releaseConnection()
-        handle.isResting = false
         if handle.isReusable { self.idle.append(handle) }
     }
 

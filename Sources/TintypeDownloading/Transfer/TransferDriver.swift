@@ -92,7 +92,7 @@ final class TransferDriver {
 
     /// Lets sockets have a turn, without a wait.
     func poll() {
-        self.multi?.wait(until: .now)
+        self.multi?.wait(until: .now, hasJobs: true)
     }
 
     // MARK: The way of a transfer
@@ -298,10 +298,8 @@ final class TransferDriver {
         let end = LoopInstant.now + CurlMulti.turn
         repeat {
             count -= 1
-            guard let handle = self.multi?.popResting(), handle.isResting else { continue }
-            handle.isResting = false
-            guard let transfer = handle.transfer else { continue }
-            if transfer.machine.isPaused { continue }
+            guard let handle = self.multi?.popResting() else { return }
+            guard let transfer = handle.transfer, !transfer.machine.isPaused else { continue }
             // libcurl does nothing more with it, and does not say that it is over.
             let code = transfer.machine.failure == nil ? handle.unpause() : CURLE_WRITE_ERROR
             if code != CURLE_OK { self.complete(transfer, code: code, handle: handle) }
