@@ -104,7 +104,7 @@ import TintypeTestTraits
             $0.loader.coders = CoderRegistry(coders: [watched, JPEGCoder()])
             $0.images.fallback = folder.url(of: "fallback.png")
         }
-        try await ServerFixture.run(responses, change: change) { fixture in
+        try await ServerFixture.run(responses, change: change) { fixture async throws in
             for target in [
                 fixture.target("w:10", "/a"), "/info" + fixture.target("", "/b"), fixture.target("raw:1", "/b"),
                 fixture.target("w:10", "/missing"),
