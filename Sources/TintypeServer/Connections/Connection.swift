@@ -27,7 +27,9 @@ final class Connection {
     }
 
     /// The request that the connection carries.
-    struct Exchange {
+    ///
+    /// It is a class, as ``Output`` is, because copies of its values would count many references.
+    final class Exchange {
         let head: RequestHead?
         let identifier: RequestIdentifier
         /// The time in nanoseconds at which the head was complete.
@@ -36,10 +38,16 @@ final class Connection {
         var waitStart: UInt64?
         /// The bytes of the request's body.
         var body = Data()
+
+        init(head: RequestHead?, identifier: RequestIdentifier, start: UInt64) {
+            self.head = head
+            self.identifier = identifier
+            self.start = start
+        }
     }
 
     /// The part of an answer that has not been sent.
-    struct Output {
+    final class Output {
         let status: Int
         let note: AnswerNote
         /// The unsent bytes of the head.
@@ -49,6 +57,14 @@ final class Connection {
         /// The time in nanoseconds at which the answer was ready.
         let start: UInt64
         var sentBodyCount = 0
+
+        init(_ answer: ServerAnswer, head: ArraySlice<UInt8>, body: ServerAnswer.Body, start: UInt64) {
+            self.status = answer.status
+            self.note = answer.note
+            self.head = head
+            self.body = body
+            self.start = start
+        }
 
         /// Returns the mean rate at which the client has taken the body, in bytes a nanosecond.
         func rate(at time: UInt64) -> Double { Double(self.sentBodyCount) / Double(time - self.start + 1) }
@@ -113,7 +129,8 @@ final class Connection {
 
     /// Sends as much of the output as the socket takes.
     func send() -> Progress {
-        while var output = self.output, !output.isWhole {
+        guard let output = self.output else { return .done }
+        while !output.isWhole {
             let count = self.send(output)
             guard count > 0 else {
                 if count < 0, errno == EINTR { continue }
@@ -123,7 +140,6 @@ final class Connection {
             output.head.removeFirst(headCount)
             output.sentBodyCount += count - headCount
             self.progressByteCount += count
-            self.output = output
         }
         return .done
     }

@@ -63,6 +63,8 @@ actor ConnectionActor {
 
     private let handler: any RequestHandling
     private let limits: Limits
+    /// The time limits in milliseconds, which each request needs.
+    private let times: (head: UInt64, idle: UInt64, answer: UInt64, progress: UInt64)
     private let serverField: [UInt8]
     private var listener: ListeningSocket?
     /// Whether the listener is out of the loop, because the process has no room for more connections.
@@ -95,6 +97,10 @@ actor ConnectionActor {
         self.loop = loop
         self.handler = handler
         self.limits = limits
+        self.times = (
+            limits.headTime.limitMilliseconds, limits.idleTime.limitMilliseconds,
+            limits.answerTime.limitMilliseconds, limits.progressTime.limitMilliseconds
+        )
         self.listener = listener
         self.serverField = Array("Server: tintype\r\nX-Request-ID: ".utf8)
     }
@@ -247,7 +253,7 @@ actor ConnectionActor {
             self.counters.openConnections += 1
             self.counters.acceptedConnections += 1
             // A new connection has only the time of a head to begin its first request.
-            self.setDeadline(of: connection, self.limits.headTime)
+            self.setDeadline(of: connection, self.times.head)
             connection.idleStart = Self.nanoseconds
         }
         return true
@@ -376,7 +382,7 @@ actor ConnectionActor {
             if !connection.hasHeadDeadline {
                 connection.hasHeadDeadline = true
                 connection.idleStart = Self.nanoseconds
-                self.setDeadline(of: connection, self.limits.headTime)
+                self.setDeadline(of: connection, self.times.head)
             }
             return false
         case .head(let head, let byteCount):
@@ -427,7 +433,7 @@ actor ConnectionActor {
         self.bodyByteCount += Self.countedLength(length)
         connection.phase = .receiving
         connection.progressByteCount = 0
-        self.setDeadline(of: connection, self.limits.progressTime)
+        self.setDeadline(of: connection, self.times.progress)
         if head.expectsContinue {
             let text = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
             _ = cshims_send(connection.descriptor, text, text.count, nil, 0)
@@ -467,7 +473,7 @@ actor ConnectionActor {
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
         self.counters.waitingRequests += 1
         connection.exchange?.waitStart = exchange.start
-        self.setDeadline(of: connection, self.limits.answerTime)
+        self.setDeadline(of: connection, self.times.answer)
         self.lastWaitNumber += 1
         connection.waitNumber = self.lastWaitNumber
         let (handler, descriptor, number) = (self.handler, connection.descriptor, connection.waitNumber)
@@ -532,8 +538,7 @@ actor ConnectionActor {
         bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
         connection.output = Connection.Output(
-            status: answer.status,
-            note: answer.note,
+            answer,
             head: bytes[...],
             body: hasBody ? answer.body : .none,
             start: Self.nanoseconds
@@ -541,7 +546,7 @@ actor ConnectionActor {
         connection.isLast = isLast
         connection.phase = .sending
         connection.progressByteCount = 0
-        self.setDeadline(of: connection, self.limits.progressTime)
+        self.setDeadline(of: connection, self.times.progress)
         self.flush(connection)
     }
 
@@ -564,7 +569,7 @@ actor ConnectionActor {
             } else {
                 connection.phase = .reading
                 connection.hasHeadDeadline = false
-                self.setDeadline(of: connection, self.limits.idleTime)
+                self.setDeadline(of: connection, self.times.idle)
                 connection.idleStart = Self.nanoseconds
             }
         }
@@ -628,10 +633,8 @@ actor ConnectionActor {
 
     // MARK: Time limits
 
-    private func setDeadline(of connection: Connection, _ time: Duration) {
-        // Longer times are as good as no limit.
-        let time = min(max(time, .zero), .seconds(1_000_000_000))
-        connection.deadline = Self.milliseconds + UInt64(time / .milliseconds(1))
+    private func setDeadline(of connection: Connection, _ milliseconds: UInt64) {
+        connection.deadline = Self.milliseconds + milliseconds
     }
 
     /// Ends the phases that have taken too long.
@@ -651,7 +654,7 @@ actor ConnectionActor {
         case .receiving, .sending:
             guard connection.progressByteCount < self.leastProgress(of: connection) else {
                 connection.progressByteCount = 0
-                return self.setDeadline(of: connection, self.limits.progressTime)
+                return self.setDeadline(of: connection, self.times.progress)
             }
             self.counters.expiredConnections += 1
             self.close(connection)
@@ -672,4 +675,11 @@ actor ConnectionActor {
     }
 
     private static var milliseconds: UInt64 { self.nanoseconds / 1_000_000 }
+}
+
+extension Duration {
+    /// The duration in milliseconds as a limit: longer ones than 30 years are as good as none.
+    fileprivate var limitMilliseconds: UInt64 {
+        UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
+    }
 }
