@@ -62,18 +62,18 @@ import Testing
     @Test("a thousand of them wait for about a quarter of a second each in a busy loop")
     func manyLongRests() {
         var queue = self.queue(brief: 0, long: 1_000)
-        var last = 0
+        var continuedCount = 0
         for step in 1...10_000 where !queue.isEmpty {
             let now = Self.start + .microseconds(100 * step)
             let count = queue.beginTurn(isIdle: false, at: now)
             #expect(count <= 1)
             if count == 1, queue.popFirst(at: now) != nil {
                 queue.insert(Handle("again"), restCount: 10)
-                last += 1
+                continuedCount += 1
             }
-            if last == 1_000 { return #expect(step < 3_100, "\(step)") }
+            if continuedCount == 1_000 { return #expect(step < 3_100, "\(step)") }
         }
-        Issue.record("\(last) of them have continued")
+        Issue.record("\(continuedCount) of them have continued")
     }
 
     @Test("a transfer that has ended never continues", arguments: [1, 9])

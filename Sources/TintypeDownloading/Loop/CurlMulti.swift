@@ -40,7 +40,7 @@ final class CurlMulti {
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
     private var resting = RestQueue<EasyHandle>(at: .now)
-    /// Whether the last wait found nothing ready, and nothing was done since.
+    /// Whether the last wait found nothing ready, and the loop has done nothing since.
     private var isIdle = false
     /// Whether there has been a transfer with a network policy of its own, so that what one made may be denied to others.
     var mixesPolicies = false

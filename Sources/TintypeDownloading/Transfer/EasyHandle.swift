@@ -134,7 +134,6 @@ final class EasyHandle {
     private func forgetConnection() {
         self.claimedDescriptor = -1
         self.foundSurplus = false
-        self.isResting = false
         self.restCount = 0
         if self.takesFreshConnection {
             self.takesFreshConnection = false
