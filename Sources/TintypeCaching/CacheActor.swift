@@ -85,6 +85,14 @@ public actor CacheActor {
     /// Whether a byte tier is on another machine, and may therefore fail to answer.
     package nonisolated var hasRemoteTiers: Bool { self.tiers.hasRemoteTiers }
 
+    /// Runs a load, whose turns to make entries for other machines end with it.
+    package nonisolated func takingTurns<Value>(_ load: () async throws -> Value) async rethrows -> Value {
+        guard self.hasRemoteTiers else { return try await load() }
+        let turns = TierTurns()
+        defer { turns.release() }
+        return try await TierTurns.$current.withValue(turns, operation: load)
+    }
+
     // MARK: Bytes
 
     /// Returns the entry of `key` from the nearest byte tier that has it.

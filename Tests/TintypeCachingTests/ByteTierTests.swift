@@ -453,6 +453,64 @@ import TintypeTestTraits
         }
     }
 
+    // MARK: Turns
+
+    @Test func `the turn of a load ends after its stores`() async throws {
+        let cache = CacheActor(tiers: [self.near])
+        let gate = Gate()
+        self.near.hold { if $0.hasPrefix("store") { await gate.wait() } }
+        try await cache.takingTurns {
+            let entry = try await cache.entry(for: self.key)
+            #expect(entry == nil)
+            await cache.store(nil, data: makeData(10), metadata: .sample, for: self.key, in: .disk)
+        }
+        await until { self.near.calls == "take a, store a" }
+        await gate.open()
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, store a, end a")
+    }
+
+    @Test func `a load takes no turn for an entry that it finds, and none outside of a load`() async throws {
+        self.near[self.key] = makeData(10)
+        let cache = CacheActor(tiers: [self.near])
+        try await cache.takingTurns { _ = try await cache.entry(for: self.key) }
+        _ = try await cache.entry(for: CacheKey("b"))
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, entry b")
+    }
+
+    @Test(arguments: ["throws", "is cancelled", "fails to look"])
+    func `a turn ends with a load that`(_ end: String) async throws {
+        let cache = CacheActor(tiers: [self.near])
+        self.near.fails = end == "fails to look"
+        let load = Task {
+            try await cache.takingTurns {
+                _ = try await cache.entry(for: self.key)
+                if end == "is cancelled" { try await Gate().waitUnlessCancelled() }
+                throw TestSupportError("The load failed.")
+            }
+        }
+        await until { self.near.calls == "take a" }
+        if end == "is cancelled" { load.cancel() }
+        _ = await load.result
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == (end == "is cancelled" ? "take a, cancel a" : "take a, end a"))
+    }
+
+    @Test func `turns go on while a store in the background holds them`() async throws {
+        let cache = CacheActor(tiers: [self.near])
+        let turns = try await cache.takingTurns {
+            _ = try await cache.entry(for: self.key)
+            TierTurns.current?.hold()
+            return TierTurns.current
+        }
+        try await cache.storeAndWait(nil, data: makeData(10), metadata: .sample, for: self.key)
+        #expect(self.near.calls == "take a, store a")
+        turns?.release()
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, store a, end a")
+    }
+
     // MARK: No tier
 
     @Test(arguments: TierPolicies.Policy.allCases)

@@ -53,6 +53,14 @@ final class RecordingTier: ByteTier {
         try await self.call("entry \(key.text)") { $0[key] }
     }
 
+    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
+        try await self.call("take \(key.text)") { $0[key] }
+    }
+
+    func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
+        _ = try? await self.call(isCancelled ? "cancel \(key.text)" : "end \(key.text)") { _ in }
+    }
+
     func metadata(for key: CacheKey) async throws -> EntryMetadata? {
         try await self.call("metadata \(key.text)") { $0[key]?.metadata }
     }

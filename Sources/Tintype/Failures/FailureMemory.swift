@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
@@ -57,7 +57,7 @@ public struct FailureLifetimes: Sendable, Hashable {
     public static let none = FailureLifetimes(missing: nil, undecodable: nil, maximumRetryAfter: nil, countLimit: 0)
 
     /// Returns how long a failure is remembered; `nil` if it is not.
-    func lifetime(of error: any Error, now: Date) -> Duration? {
+    package func lifetime(of error: any Error, now: Date) -> Duration? {
         switch error {
         case let error as DownloadError:
             let delay = error.headers["Retry-After"].flatMap { RetryAfter.delay($0, date: now) }

@@ -23,7 +23,7 @@ extension FlightPlan {
         activities.send(.started, product, request, of: flight)
         let start = ContinuousClock.now
         do {
-            var output = try await self.work(flight)
+            var output = try await loader.services.cache.takingTurns { try await self.work(flight) }
             let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
             activities.send(.finished(output.source, call.metrics), product, request, of: flight)
             output.call = call

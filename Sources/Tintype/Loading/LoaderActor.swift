@@ -418,6 +418,13 @@ public actor LoaderActor {
         of source: CacheKey,
         _ work: @escaping @Sendable (FlightState) async -> StoredEntry
     ) {
+        // Other machines wait for the image until it is stored.
+        let turns = TierTurns.current
+        turns?.hold()
+        let work: @Sendable (FlightState) async -> StoredEntry = { flight in
+            defer { turns?.release() }
+            return await work(flight)
+        }
         self.flights.store(key, of: source, work) { self.task(of: $1, $0) }
     }
 

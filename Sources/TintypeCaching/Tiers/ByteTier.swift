@@ -45,6 +45,19 @@ public protocol ByteTier: Sendable {
     /// Returns the entry of `key`, or `nil` if there is none.
     func entry(for key: CacheKey) async throws -> ByteEntry?
 
+    /// Returns the entry of `key`, or `nil` if the load that has `turn` is to make it and to store it.
+    ///
+    /// Loads call this function instead of ``entry(for:)``. A tier that several machines share may wait here while another
+    /// machine makes the entry. If it returns `nil` or fails, ``endTurn(_:for:isCancelled:)`` follows when the load has ended, with or
+    /// without a store. By default it returns ``entry(for:)``.
+    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry?
+
+    /// Ends the turn of a load that found no entry of `key`; by default does nothing.
+    ///
+    /// The stores that the load began have ended before. If the load was cancelled, another machine may take its turn. If not,
+    /// a load that has stored nothing has failed, or may not store its result.
+    func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async
+
     /// Returns the metadata of the entry of `key`, or `nil` if there is none; by default from the whole entry.
     func metadata(for key: CacheKey) async throws -> EntryMetadata?
 
@@ -69,6 +82,10 @@ extension ByteTier {
     public var name: String { "\(Self.self)" }
 
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { !key.isDerived }
+
+    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? { try await self.entry(for: key) }
+
+    public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {}
 
     public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
         try await self.entry(for: key)?.metadata
@@ -109,6 +126,14 @@ extension ByteTierWrapper {
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { self.base.accepts(key, byteCount: byteCount) }
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? { try await self.base.entry(for: key) }
+
+    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
+        try await self.base.entry(for: key, turn: turn)
+    }
+
+    public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
+        await self.base.endTurn(turn, for: key, isCancelled: isCancelled)
+    }
 
     public func metadata(for key: CacheKey) async throws -> EntryMetadata? { try await self.base.metadata(for: key) }
 

@@ -76,8 +76,19 @@ final class OrderedTier: OrderedByteTier {
 
     func entry(for key: CacheKey) async throws -> ByteEntry? {
         let base = self.base
-        let entry = try await self.read(key) { try await base.entry(for: key) }
-        return entry.flatMap { self.isOver($0.metadata) ? nil : $0 }
+        guard let turns = TierTurns.current else {
+            return self.valid(try await self.read(key) { try await base.entry(for: key) })
+        }
+        let turn = TierTurn()
+        do {
+            let entry = self.valid(try await self.read(key) { try await base.entry(for: key, turn: turn) })
+            if entry == nil { self.end(turn, for: key, with: turns) }
+            return entry
+        } catch {
+            // The tier may have given the turn when the time budget ended.
+            self.end(turn, for: key, with: turns)
+            throw error
+        }
     }
 
     func metadata(for key: CacheKey) async throws -> EntryMetadata? {
@@ -95,6 +106,20 @@ final class OrderedTier: OrderedByteTier {
     func contains(_ key: CacheKey) async -> Bool {
         let metadata = try? await self.metadata(for: key)
         return metadata != nil
+    }
+
+    /// Ends a turn with its load, after the changes to the family that came before.
+    private func end(_ turn: TierTurn, for key: CacheKey, with turns: TierTurns) {
+        turns.add { [self] isCancelled in
+            let base = self.base
+            _ = self.change(key.root, isOptional: false) {
+                await base.endTurn(turn, for: key, isCancelled: isCancelled)
+            }
+        }
+    }
+
+    private func valid(_ entry: ByteEntry?) -> ByteEntry? {
+        entry.flatMap { self.isOver($0.metadata) ? nil : $0 }
     }
 
     private func isOver(_ metadata: EntryMetadata) -> Bool { metadata.expiry.map { $0 <= self.now() } ?? false }
@@ -205,6 +230,7 @@ final class OrderedTier: OrderedByteTier {
         _ root: CacheKey?,
         byteCount: Int = 0,
         onlyIfIdle: Bool = false,
+        isOptional: Bool = true,
         unless isObsolete: () -> Bool = { false },
         _ call: @escaping @Sendable () async throws -> Value
     ) -> Task<Value, any Error>? {
@@ -213,7 +239,7 @@ final class OrderedTier: OrderedByteTier {
                 state.pendingCount < Self.pendingLimit
                 && (byteCount == 0 || state.pendingByteCount == 0
                     || state.pendingByteCount + byteCount <= Self.pendingByteLimit)
-            guard hasRoom || root == nil else { return nil }
+            guard hasRoom || root == nil || !isOptional else { return nil }
             if onlyIfIdle, let root, state.changes[root] != nil { return nil }
             guard !isObsolete() else { return nil }
             state.lastID += 1

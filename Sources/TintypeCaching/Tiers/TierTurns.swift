@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TintypeConcurrency
+
+/// The turn of one load to make an entry that a tier does not have.
+///
+/// No two turns of a process are equal.
+public struct TierTurn: Sendable, Hashable {
+    private static let lastID = Atomic<UInt64>(0)
+    private let id = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+
+    /// Creates a turn, for tests of tiers.
+    ///
+    /// ```swift
+    /// let turn = TierTurn()
+    /// let entry = try await tier.entry(for: key, turn: turn)
+    /// await tier.endTurn(turn, for: key, isCancelled: false)
+    /// ```
+    public init() {}
+}
+
+/// The turns of a load in the tiers of other machines.
+///
+/// They end with the load and with the stores that it leaves in the background.
+package final class TierTurns: Sendable {
+    private struct State {
+        var holderCount = 1
+        var isCancelled = false
+        var ends: [End] = []
+    }
+
+    typealias End = @Sendable (_ isCancelled: Bool) -> Void
+
+    /// The turns of the load under way.
+    @TaskLocal package static var current: TierTurns?
+
+    private let state = Locked(State())
+
+    init() {}
+
+    /// Adds a holder; the turns end when all holders have called ``release()``.
+    package func hold() {
+        self.state.withLock { $0.holderCount += 1 }
+    }
+
+    /// Ends the turns if no other holder is left.
+    package func release(isCancelled: Bool = Task.isCancelled) {
+        let (ends, isCancelled) = self.state.withLock { state -> ([End], Bool) in
+            state.holderCount -= 1
+            state.isCancelled = state.isCancelled || isCancelled
+            guard state.holderCount == 0 else { return ([], false) }
+            defer { state.ends = [] }
+            return (state.ends, state.isCancelled)
+        }
+        for end in ends { end(isCancelled) }
+    }
+
+    /// Adds a function that ends a turn.
+    @inline(never)
+    func add(_ end: @escaping End) {
+        let isOver = self.state.withLock { state in
+            if state.holderCount > 0 { state.ends.append(end) }
+            return state.holderCount == 0
+        }
+        if isOver { end(true) }
+    }
+}
