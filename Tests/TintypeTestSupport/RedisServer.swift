@@ -62,6 +62,36 @@ public final class RedisServer: Sendable {
         if let number = self.number { kill(number, SIGCONT) }
     }
 
+    /// Runs a command on a connection of its own, and returns a reply that is a line, a number or one text.
+    ///
+    /// - Parameter words: The command and its arguments.
+    /// - Returns: The reply.
+    /// - Throws: ``TestSupportError`` if the server answers with an error, or not at all.
+    @discardableResult
+    public func run(_ words: String...) throws -> String {
+        let descriptor = try LoopbackSocket.connect(port: self.port)
+        defer { close(descriptor) }
+        let command = "*\(words.count)\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
+        guard LoopbackSocket.send(Array(command.utf8), to: descriptor) else {
+            throw TestSupportError("Redis closed the connection.")
+        }
+        var bytes: [UInt8] = []
+        while let piece = LoopbackSocket.receive(from: descriptor) {
+            bytes += piece
+            guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { continue }
+            let line = String(decoding: bytes[1..<(end - 1)], as: UTF8.self)
+            switch bytes[0] {
+            case UInt8(ascii: "-"): throw TestSupportError("Redis refused \(words): \(line)")
+            case UInt8(ascii: "$"):
+                let count = max(0, Int(line) ?? 0)
+                guard bytes.count >= end + 1 + count else { continue }
+                return String(decoding: bytes[(end + 1)..<(end + 1 + count)], as: UTF8.self)
+            default: return line
+            }
+        }
+        throw TestSupportError("Redis did not answer \(words).")
+    }
+
     private var number: pid_t? {
         let text = self.content(of: "pid").prefix { $0.isNumber }
         return pid_t(text)
