@@ -121,6 +121,12 @@ let package = Package(
         system("CTintypeCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
         system("CTintypeCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CTintypeDeflate", pkgConfig: "libdeflate", apt: "libdeflate-dev"),
+        // Without pkg-config, whose flags for hiredis SwiftPM refuses; the header is in the usual folder.
+        .systemLibrary(
+            name: "CTintypeHiredis",
+            path: "Sources/CLibraries/CTintypeHiredis",
+            providers: [.apt(["libhiredis-dev"])]
+        ),
         system("CTintypeISAL", pkgConfig: "libisal", apt: "libisal-dev"),
         system("CTintypeLCMS2", pkgConfig: "lcms2", apt: "liblcms2-dev"),
         system("CTintypeLibJPEG", pkgConfig: "libjpeg", apt: "libjpeg-dev"),
@@ -176,6 +182,7 @@ let package = Package(
                 optional("CTintypeZstd", trait: "Zstandard"),
             ]
         ),
+        module("TintypeRedis", ["TintypeConcurrency", "CTintypeHiredis", "CTintypeShims"]),
 
         // Floor 3
         module(
@@ -303,6 +310,7 @@ let package = Package(
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),
+        tests("TintypeRedisTests", ["TintypeRedis", "TintypeConcurrency", "TintypeTestSupport", "CTintypeHiredis"]),
         tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage"]),
         tests(
             "TintypeServerTests",

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first commands on a connection, and the judgement of their replies.
+struct Greeting {
+    let commands: [RedisCommand]
+
+    /// Creates the greeting of a node that must have this role.
+    init(_ configuration: RedisConfiguration, role: RedisNodeStatus.Role) {
+        var commands: [RedisCommand] = []
+        if role != .sentinel {
+            if let password = configuration.password {
+                let user = configuration.username.map { [RedisArgument.text($0)] } ?? []
+                commands.append(RedisCommand("AUTH", arguments: user + [.text(password)]))
+            }
+            if configuration.database != 0 {
+                commands.append(RedisCommand("SELECT", .text(String(configuration.database))))
+            }
+            if case .sentinel = configuration.deployment { commands.append(RedisCommand("ROLE")) }
+        }
+        // For the list of clients. A server that answers is there.
+        commands.append(RedisCommand("CLIENT", "SETNAME", "tintype"))
+        self.commands = commands
+    }
+
+    /// Returns the error of a reply with which the connection is of no use.
+    static func refusal(of reply: RedisReply, to command: String, from address: RedisAddress) -> RedisError? {
+        switch reply {
+        case .error(let text):
+            let error = RedisError(reply: text, from: address)
+            // The name is dispensable: the user may lack the permission to set it.
+            if command == "CLIENT", !text.hasPrefix("NOAUTH"), !text.hasPrefix("LOADING") { return nil }
+            return command == "AUTH" && error.code == .serverError ? RedisError(.refused, error.message) : error
+        case .value(let value):
+            guard command == "ROLE", value.elements?.first?.text != "master" else { return nil }
+            return RedisError(.readOnly, "\(address) is not the master that Sentinel has named. Try again later.")
+        }
+    }
+}

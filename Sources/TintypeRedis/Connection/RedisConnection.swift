@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTintypeHiredis
+import CTintypeShims
+import Glibc
+
+/// A connection to a server, on hiredis' asynchronous interface.
+///
+/// Only the thread of the loop uses it. The functions that hiredis calls only record what has happened: the engine
+/// looks at ``takeOutcomes()``, ``takeMessages()`` and ``phase`` afterwards.
+final class RedisConnection {
+    enum Phase: Equatable {
+        /// The socket is being connected.
+        case connecting
+        /// The server answers the greeting.
+        case greeting
+        /// The server takes commands.
+        case ready
+        case closed
+    }
+
+    /// The end of a call on this connection: a reply, or `nil` if the connection was lost before.
+    struct Outcome {
+        let call: RedisCall
+        let reply: RedisReply?
+    }
+
+    /// The most replies that the server may owe, so that a server that pauses does not fill the memory.
+    private static let owedLimit = 1_024
+    /// The most bytes that wait to be written when a further command is added.
+    private static let unwrittenLimit = 256 << 10
+    /// The size of the buffer that the reader keeps for the next reply, instead of 16 KiB.
+    private static let keptBuffer = 1 << 20
+    /// hiredis reads so many bytes at once.
+    private static let readSize = 16 << 10
+    /// The most reads in a row for one reply, so that a large reply does not keep other connections waiting.
+    private static let readsInRow = 16
+
+    let descriptor: CInt
+    private(set) var phase = Phase.connecting
+    /// Whether the server has answered the greeting, even if the connection was closed since.
+    private(set) var wasReady = false
+    /// The reason why the connection was closed.
+    private(set) var failure = "The connection was closed."
+    /// The number of calls whose replies have not come.
+    private(set) var owedCount = 0
+    /// The moment of the last reply, or of the first command after a time without commands.
+    private(set) var lastProgress: Int64
+    private(set) var sentCount: UInt64 = 0
+    /// The number of subscriptions that the server has not confirmed.
+    private(set) var owedConfirmations = 0
+    /// The moment at which the connection was begun.
+    let start: Int64
+
+    private let loop: RedisLoop
+    private var context: UnsafeMutablePointer<redisAsyncContext>?
+    /// Allocated, because hiredis keeps its address until the context is freed.
+    private let replyGuard: UnsafeMutablePointer<chiredis_guard>
+    private var outcomes: [Outcome] = []
+    private var messages: [Message] = []
+    private var scratch: [UInt8] = []
+    private var wantsWrite = false
+    private var watchedEvents: CInt = 0
+    /// Whether a reply has come since ``lastProgress`` was set.
+    private var hasProgress = false
+
+    /// Begins to connect; `address` is an IP address.
+    ///
+    /// Returns `nil`, and sets `failure`, if that fails at once.
+    init?(address: String, port: Int, loop: RedisLoop, now: Int64, failure: inout String) {
+        guard let context = redisAsyncConnect(address, CInt(port)) else {
+            failure = "There is no memory for a connection."
+            return nil
+        }
+        guard context.pointee.err == 0 else {
+            failure = Self.text(context.pointee.errstr)
+            redisAsyncFree(context)
+            return nil
+        }
+        self.loop = loop
+        self.context = context
+        self.descriptor = context.pointee.c.fd
+        self.lastProgress = now
+        self.start = now
+        self.replyGuard = .allocate(capacity: 1)
+        self.replyGuard.initialize(to: chiredis_guard())
+        chiredis_install(self.replyGuard, context)
+        context.pointee.c.reader.pointee.maxbuf = Self.keptBuffer
+        _ = fcntl(self.descriptor, F_SETFD, FD_CLOEXEC)
+        var one: CInt = 1
+        setsockopt(self.descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<CInt>.size))
+        self.addHooks(to: context)
+        guard self.updateWatch() else {
+            failure = "The system refuses to watch the connection: \(String(cString: strerror(errno)))."
+            self.close(failure)
+            return nil
+        }
+    }
+
+    deinit {
+        self.close(self.failure)
+        self.replyGuard.deallocate()
+    }
+
+    /// Lets hiredis call this connection, which frees the context before its own end.
+    private func addHooks(to context: UnsafeMutablePointer<redisAsyncContext>) {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        context.pointee.data = this
+        context.pointee.ev.data = this
+        context.pointee.ev.addWrite = { this in RedisConnection.from(this)?.wantsWrite = true }
+        context.pointee.ev.delWrite = { this in RedisConnection.from(this)?.wantsWrite = false }
+        // The loop always waits for input, which also reports a connection that the server closes.
+        context.pointee.ev.addRead = { _ in }
+        context.pointee.ev.delRead = { _ in }
+        context.pointee.ev.cleanup = { this in RedisConnection.from(this)?.forgetContext() }
+        redisAsyncSetConnectCallback(context) { context, status in
+            guard status == REDIS_OK, let this = context?.pointee.data else { return }
+            RedisConnection.from(this)?.phase = .greeting
+        }
+    }
+
+    private static func from(_ pointer: UnsafeMutableRawPointer?) -> RedisConnection? {
+        pointer.map { Unmanaged<RedisConnection>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String {
+        pointer.map { String(cString: $0) } ?? "unknown error"
+    }
+
+    /// hiredis calls this before it frees the context, after all replies were reported as lost.
+    private func forgetContext() {
+        guard let context = self.context else { return }
+        self.context = nil
+        if context.pointee.err != 0 {
+            self.failure =
+                self.replyGuard.pointee.refused != 0
+                ? "The server sent a reply that belongs to no command." : Self.text(context.pointee.errstr)
+        }
+        self.phase = .closed
+        _ = self.loop.watch(self.descriptor, events: 0)
+    }
+
+    /// Closes the connection; the calls without replies become outcomes.
+    func close(_ reason: String) {
+        guard let context = self.context else { return }
+        self.failure = reason
+        redisAsyncFree(context)
+    }
+
+    // MARK: Commands
+
+    /// Whether the server takes a further command now.
+    var hasRoom: Bool {
+        guard self.phase == .ready, self.owedCount < Self.owedLimit, let context = self.context else { return false }
+        return chiredis_unwritten(context) < Self.unwrittenLimit
+    }
+
+    /// Whether no command waits for a reply.
+    var isIdle: Bool { self.owedCount == 0 }
+
+    /// Takes commands from now on: the server has answered the greeting.
+    func becomeReady() {
+        guard self.phase == .greeting else { return }
+        self.phase = .ready
+        self.wasReady = true
+    }
+
+    /// Adds a command to those that ``flush()`` writes.
+    func send(_ call: RedisCall, _ command: RedisCommand, now: Int64) {
+        guard let context = self.context else { return self.outcomes.append(Outcome(call: call, reply: nil)) }
+        if self.owedCount == 0 { self.lastProgress = now }
+        var scratch: [UInt8] = []
+        swap(&scratch, &self.scratch)
+        var isFirst = true
+        command.encode(with: &scratch) { piece in
+            let bytes = piece.assumingMemoryBound(to: CChar.self)
+            if isFirst {
+                isFirst = false
+                // hiredis calls the function once: with the reply, or without one before it frees the context.
+                let retained = Unmanaged.passRetained(call)
+                let code = redisAsyncFormattedCommand(
+                    context,
+                    { context, reply, pointer in
+                        guard let pointer else { return }
+                        let owner = RedisConnection.from(context?.pointee.data)
+                        let call = Unmanaged<RedisCall>.fromOpaque(pointer).takeRetainedValue()
+                        owner?.receive(reply?.assumingMemoryBound(to: redisReply.self), for: call)
+                    },
+                    retained.toOpaque(),
+                    bytes.baseAddress,
+                    bytes.count
+                )
+                guard code == REDIS_OK else {
+                    retained.release()
+                    return self.outcomes.append(Outcome(call: call, reply: nil))
+                }
+                self.owedCount += 1
+                self.sentCount += 1
+            } else {
+                withUnsafeMutablePointer(to: &context.pointee.c) { context in
+                    _ = redisAppendFormattedCommand(context, bytes.baseAddress, bytes.count)
+                }
+            }
+        }
+        swap(&scratch, &self.scratch)
+        // A command that was added in part would shift all later replies.
+        if context.pointee.c.err != 0 { self.close("There is no memory for a command.") }
+    }
+
+    /// Records a reply, except that it settles the call of a caller at once if that needs no further decision.
+    private func receive(_ reply: UnsafeMutablePointer<redisReply>?, for call: RedisCall) {
+        self.owedCount -= 1
+        guard let reply else { return self.outcomes.append(Outcome(call: call, reply: nil)) }
+        self.hasProgress = true
+        // A late reply is dropped without a copy.
+        guard !call.isSettled else { return }
+        let result = RedisReply(taking: reply)
+        if call.purpose == .caller, case .value(let value) = result { return call.settle(.success(value)) }
+        self.outcomes.append(Outcome(call: call, reply: result))
+    }
+
+    // MARK: Messages
+
+    /// A message of a channel, or the confirmation that the channel is subscribed.
+    enum Message: Equatable {
+        case subscribed(channel: String)
+        case message(channel: String, RedisValue)
+    }
+
+    /// Subscribes the channels, or asks again for a confirmation of each.
+    func subscribe(_ channels: [String], now: Int64) {
+        guard let context = self.context, !channels.isEmpty else { return }
+        if self.owedConfirmations == 0 { self.lastProgress = now }
+        let command = RedisCommand("SUBSCRIBE", arguments: channels.map { .text($0) })
+        self.change(context, command)
+        self.owedConfirmations += channels.count
+    }
+
+    func unsubscribe(_ channel: String) {
+        guard let context = self.context else { return }
+        self.change(context, RedisCommand("UNSUBSCRIBE", .text(channel)))
+    }
+
+    private func change(_ context: UnsafeMutablePointer<redisAsyncContext>, _ command: RedisCommand) {
+        command.encode(with: &self.scratch) { piece in
+            let bytes = piece.assumingMemoryBound(to: CChar.self)
+            _ = redisAsyncFormattedCommand(
+                context,
+                { context, reply, _ in
+                    guard let reply else { return }
+                    let owner = RedisConnection.from(context?.pointee.data)
+                    owner?.receiveMessage(reply.assumingMemoryBound(to: redisReply.self))
+                },
+                nil,
+                bytes.baseAddress,
+                bytes.count
+            )
+        }
+    }
+
+    private func receiveMessage(_ reply: UnsafeMutablePointer<redisReply>) {
+        self.hasProgress = true
+        guard case .value(.array(let elements)) = RedisReply(taking: reply), elements.count >= 3,
+            let channel = elements[1].text
+        else { return }
+        switch elements[0].text {
+        case "message": self.messages.append(.message(channel: channel, elements[2]))
+        case "subscribe":
+            self.owedConfirmations -= 1
+            self.messages.append(.subscribed(channel: channel))
+        default: break
+        }
+    }
+
+    // MARK: Sockets
+
+    /// Reads and writes as far as the socket permits.
+    func serve(_ events: CInt, now: Int64) {
+        if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting { self.write() }
+        if self.phase != .connecting, events & CInt(CSHIMS_READABLE | CSHIMS_BROKEN) != 0 { self.read() }
+        if self.hasProgress {
+            self.hasProgress = false
+            self.lastProgress = now
+        }
+        _ = self.updateWatch()
+    }
+
+    /// Writes the commands that were added, in one call of the system.
+    func flush() {
+        guard self.wantsWrite, self.phase != .connecting else { return }
+        // A socket that takes no more reports when it does again.
+        if self.watchedEvents & CInt(CSHIMS_WRITABLE) == 0 { self.write() }
+        _ = self.updateWatch()
+    }
+
+    private func write() {
+        if let context = self.context { redisAsyncHandleWrite(context) }
+    }
+
+    private func read() {
+        for _ in 0..<Self.readsInRow {
+            guard let context = self.context else { return }
+            let length = context.pointee.c.reader.pointee.len
+            redisAsyncHandleRead(context)
+            // The rest of a long reply is likely to be there already.
+            guard self.context != nil, context.pointee.c.reader.pointee.len == length + Self.readSize else { return }
+        }
+    }
+
+    private func updateWatch() -> Bool {
+        guard self.context != nil else { return false }
+        let events = CInt(CSHIMS_READABLE) | (self.wantsWrite ? CInt(CSHIMS_WRITABLE) : 0)
+        guard events != self.watchedEvents else { return true }
+        self.watchedEvents = events
+        return self.loop.watch(self.descriptor, events: events)
+    }
+
+    // MARK: Results
+
+    func takeOutcomes() -> [Outcome] {
+        guard !self.outcomes.isEmpty else { return [] }
+        defer { self.outcomes = [] }
+        return self.outcomes
+    }
+
+    func takeMessages() -> [Message] {
+        guard !self.messages.isEmpty else { return [] }
+        defer { self.messages = [] }
+        return self.messages
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TintypeConcurrency
+
+/// A client of a Redis server, a Redis Cluster or a service of Sentinel.
+///
+/// All tasks share a connection to each node. Their commands follow each other without waiting for replies. The client
+/// reconnects by itself.
+///
+/// ```swift
+/// let client = RedisClient(try RedisConfiguration(url: "redis://127.0.0.1:6379"))
+/// _ = try await client.run(RedisCommand("SET", "greeting", "hello", "EX", 60, key: "greeting"))
+/// let reply = try await client.run(RedisCommand("GET", "greeting", key: "greeting", isReadOnly: true))
+/// print(reply.text ?? "There is no greeting.")
+/// await client.shutdown()
+/// ```
+public final class RedisClient: Sendable {
+    private enum State {
+        case idle
+        case running(RedisLoop, RedisEngine)
+        case shutDown
+    }
+
+    private let configuration: RedisConfiguration
+    private let state = Locked(State.idle)
+
+    /// Creates a client.
+    ///
+    /// The first command starts its thread and opens the first connection.
+    public init(_ configuration: RedisConfiguration) {
+        self.configuration = configuration
+    }
+
+    deinit {
+        guard case .running(let loop, _) = self.state.withLock({ $0 }) else { return }
+        _ = loop.inbox.send(.stop)
+        loop.detach()
+    }
+
+    /// Runs a command, and returns the reply.
+    ///
+    /// If the command must not wait until its time is over, because the server cannot be reached before, it fails at
+    /// once.
+    ///
+    /// - Parameters:
+    ///   - command: The command.
+    ///   - timeBudget: The longest time to wait for the reply, including the time to connect. `nil`, the default, is
+    ///     ``RedisConfiguration/commandTimeBudget``.
+    /// - Returns: The reply.
+    /// - Throws: ``RedisError``, or `CancellationError` if the task is cancelled. In both cases the server may have
+    ///   executed the command.
+    public func run(_ command: RedisCommand, timeBudget: Duration? = nil) async throws -> RedisValue {
+        if let refusal = command.refusal { throw refusal }
+        let inbox = try self.started().inbox
+        try inbox.enter()
+        let call = RedisCall(
+            command,
+            purpose: .caller,
+            timeBudget: timeBudget ?? self.configuration.commandTimeBudget,
+            now: MonotonicClock.now,
+            inbox: inbox
+        )
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard call.begin(continuation) else { return continuation.resume(throwing: CancellationError()) }
+                if !inbox.send(.call(call)) { call.fail(Self.shutDownError) }
+            }
+        } onCancel: {
+            call.settle(.failure(CancellationError()))
+        }
+    }
+
+    /// Subscribes a channel, and again after each reconnection.
+    ///
+    /// The first element is `nil`, when the subscription begins. See ``RedisMessages``.
+    ///
+    /// ```swift
+    /// let client = RedisClient(RedisConfiguration(.standalone(RedisAddress("127.0.0.1"))))
+    /// for await message in try client.messages(on: "removals") {
+    ///     guard let message else { continue }  // Messages may be missing: empty the cache.
+    ///     print("remove", String(decoding: message, as: UTF8.self))
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - channel: The name of the channel.
+    ///   - limit: The most messages that wait to be read; 1,024 by default. The newest ones stay.
+    /// - Returns: The messages, from now on.
+    /// - Throws: ``RedisError`` if the client was shut down, or cannot start.
+    public func messages(on channel: String, limit: Int = 1_024) throws(RedisError) -> RedisMessages {
+        let inbox = try self.started().inbox
+        let buffer = MessageBuffer(channel: channel, limit: limit)
+        guard inbox.send(.subscribe(buffer)) else { throw Self.shutDownError }
+        return RedisMessages(subscription: MessageSubscription(buffer, inbox: inbox))
+    }
+
+    /// Returns the nodes that the client knows, and the state of their connections.
+    ///
+    /// Returns no nodes before the first command and after ``shutdown()``.
+    public func nodes() async -> [RedisNodeStatus] {
+        guard case .running(_, let engine) = self.state.withLock({ $0 }) else { return [] }
+        return await engine.statuses
+    }
+
+    /// Fails all commands that wait, closes the connections and ends the thread.
+    ///
+    /// Later commands fail with ``RedisError/Code/shutDown``. A second call does nothing.
+    public func shutdown() async {
+        let state = self.state.withLock { state in
+            defer { state = .shutDown }
+            return state
+        }
+        guard case .running(let loop, _) = state else { return }
+        _ = loop.inbox.send(.stop)
+        await Self.join(loop)
+    }
+
+    /// Runs off the loop, because the loop's thread cannot wait for its own end.
+    @concurrent
+    private static func join(_ loop: RedisLoop) async {
+        loop.join()
+    }
+
+    private static var shutDownError: RedisError { RedisError(.shutDown, "The client was shut down.") }
+
+    /// Returns the loop, and starts it for the first command.
+    private func started() throws(RedisError) -> RedisLoop {
+        try self.state.withLock { state throws(RedisError) in
+            switch state {
+            case .running(let loop, _): return loop
+            case .shutDown: throw Self.shutDownError
+            case .idle:
+                if let refusal = self.configuration.refusal { throw refusal }
+                let (loop, engine) = try Self.start(self.configuration)
+                state = .running(loop, engine)
+                return loop
+            }
+        }
+    }
+
+    private static func start(_ configuration: RedisConfiguration) throws(RedisError) -> (RedisLoop, RedisEngine) {
+        let loop: RedisLoop
+        do throws(EpollError) {
+            loop = try RedisLoop(waitingLimit: configuration.waitingLimit)
+        } catch {
+            throw RedisError(.outOfResources, "The system refuses a file descriptor; raise the limit (ulimit -n).")
+        }
+        let engine = RedisEngine(configuration, loop: loop)
+        do throws(ThreadError) {
+            try loop.start(serving: engine)
+        } catch {
+            throw RedisError(.outOfResources, error.message)
+        }
+        return (loop, engine)
+    }
+}
