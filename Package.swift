@@ -88,6 +88,7 @@ let package = Package(
     name: "tintype",
     products: [
         .library(name: "Tintype", targets: ["Tintype"]),
+        .library(name: "TintypeCluster", targets: ["TintypeCluster"]),
         .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
         .library(name: "TintypeServer", targets: ["TintypeServer"]),
         .library(name: "TintypeTargets", targets: ["TintypeTargets"]),
@@ -200,6 +201,7 @@ let package = Package(
         ),
 
         // Floor 5
+        module("TintypeCluster", ["Tintype", "TintypeConcurrency", "TintypeRedis"]),
         module("TintypePrometheus", ["Tintype"]),
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
@@ -207,8 +209,8 @@ let package = Package(
         module(
             "TintypeServer",
             [
-                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy", "TintypePrometheus",
-                "CTintypeCrypto",
+                "Tintype", "TintypeCluster", "TintypeConcurrency", "TintypeHTTP", "TintypeImgproxy",
+                "TintypePrometheus", "TintypeRedis", "CTintypeCrypto",
                 "CTintypeShims",
             ],
             exclude: ["Page/Page.html"]
@@ -217,7 +219,10 @@ let package = Package(
         // Floor 7
         program(
             "TintypeCommand",
-            ["Tintype", "TintypeConcurrency", "TintypeServer", "TintypeTargets", "CTintypeDeflate", "CTintypeShims"]
+            [
+                "Tintype", "TintypeCluster", "TintypeConcurrency", "TintypeRedis", "TintypeServer", "TintypeTargets",
+                "CTintypeDeflate", "CTintypeShims",
+            ]
         ),
 
         // What the tests share
@@ -309,6 +314,10 @@ let package = Package(
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
+        ),
+        tests(
+            "TintypeClusterTests",
+            ["TintypeCluster", "Tintype", "TintypeConcurrency", "TintypeRedis", "TintypeTestSupport"]
         ),
         tests("TintypeRedisTests", ["TintypeRedis", "TintypeConcurrency", "TintypeTestSupport", "CTintypeHiredis"]),
         tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage"]),

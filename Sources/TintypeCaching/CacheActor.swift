@@ -47,8 +47,8 @@ public actor CacheActor {
     ///   - memory: The memory tier.
     ///   - tiers: The byte tiers, the nearest first.
     ///   - policies: The tiers that take part in each kind of operation.
-    ///   - timeBudget: The longest time of a call to a tier that is not a ``DiskCache``; a longer call is cancelled, and is
-    ///     a miss.
+    ///   - timeBudget: The longest time of a call to a tier that is not a ``DiskCache`` and has no
+    ///     ``ByteTier/timeBudget`` of its own. A longer call is cancelled, and is a miss.
     ///   - storeErrorHandler: Receives the errors of stores and removals in these tiers; by default they are only counted.
     public init(
         memory: MemoryCache = MemoryCache(),
@@ -267,6 +267,13 @@ public actor CacheActor {
         let isRemoved = tiers.contains(.memory) && self.memory.removeFamily(of: key)
         guard tiers.contains(.disk) else { return isRemoved }
         return try await self.tiers.removeFamily(of: key) || isRemoved
+    }
+
+    /// Removes all entries of the family of `key` from memory and from the disks of this machine, because another machine
+    /// has changed them.
+    package nonisolated func forgetFamily(of key: CacheKey) async throws {
+        self.memory.removeFamily(of: key)
+        try await self.tiers.removeLocalFamily(of: key)
     }
 
     /// Removes all entries of the chosen tiers.

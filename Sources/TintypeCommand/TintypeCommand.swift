@@ -21,7 +21,7 @@ struct TintypeCommand {
     private static var subcommands: [any Subcommand.Type] {
         [
             LoadCommand.self, ShowCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self,
-            PrefetchCommand.self, ServeCommand.self,
+            PrefetchCommand.self, ServeCommand.self, ClusterCommand.self,
         ]
     }
 

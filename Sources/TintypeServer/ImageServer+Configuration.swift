@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import Tintype
+public import TintypeCluster
 
 extension ImageServer {
     /// The settings of a server.
@@ -40,6 +41,8 @@ extension ImageServer {
         public var caching = Caching()
         /// The limits of load.
         public var load = Load()
+        /// The cluster of servers with a common cache to which this server belongs; `nil`, the default, is none.
+        public var cluster: Cluster.Configuration?
         /// The token that requests for images must have as `Authorization: Bearer`, or `nil` to require none.
         public var secret: String?
         /// The token that purges must have as `Authorization: Bearer`; `nil`, the default, allows no purges.

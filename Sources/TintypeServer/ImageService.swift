@@ -3,6 +3,7 @@
 public import FoundationEssentials
 import Glibc
 public import Tintype
+import TintypeCluster
 import TintypeHTTP
 import TintypeImgproxy
 
@@ -31,6 +32,9 @@ public final class ImageService: Sendable {
     private let accessLog: AccessLog?
     private let watermark: Image?
     private let sources: SourceFetchers
+    private let cluster: Cluster?
+    /// The downloads behind the fetcher of the cluster.
+    private let clusterDownloads: DownloadActor?
 
     /// Creates a service; ``ImageServer`` creates one of its own.
     ///
@@ -53,7 +57,17 @@ public final class ImageService: Sendable {
             request.headers.set(trace.child(using: &generator).traceparent, for: "traceparent")
             return request
         }
+        let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
+        let cluster = Self.cluster(configuration, log)
+        var clusterDownloads: DownloadActor?
+        if let cluster {
+            let downloads = DownloadActor(configuration: loading.downloads, hooks: loading.downloadHooks)
+            loading.tiers.append(cluster.tier)
+            loading.fetcher = cluster.fetcher(over: downloads)
+            clusterDownloads = downloads
+        }
         let loader = LoaderActor(configuration: loading)
+        cluster?.join(with: loader.cache)
         let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)
         // Load the fallback image now, so that a mistake shows at the start.
         _ = try await Self.image(configuration.images.fallback, "fallback image", loader)
@@ -63,7 +77,8 @@ public final class ImageService: Sendable {
             uploads: uploads,
             downloads: loader.downloads
         )
-        let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
+        self.cluster = cluster
+        self.clusterDownloads = clusterDownloads
         self.configuration = configuration
         self.loader = loader
         self.accessLog = log
@@ -93,6 +108,7 @@ public final class ImageService: Sendable {
     public static func check(_ configuration: ImageServer.Configuration) async throws {
         var configuration = configuration
         configuration.loader.disk = nil
+        configuration.cluster = nil
         configuration.logFormat = nil
         try await ImageService(configuration).shutdown()
     }
@@ -171,7 +187,28 @@ public final class ImageService: Sendable {
     /// ```
     public func shutdown() async {
         await self.loader.shutdown()
+        await self.clusterDownloads?.shutdown()
+        await self.cluster?.shutdown()
         await self.accessLog?.finish(within: .seconds(1))
+    }
+
+    /// Returns the cluster of a configuration, whose events go to the log.
+    private static func cluster(_ configuration: ImageServer.Configuration, _ log: AccessLog?) -> Cluster? {
+        guard var settings = configuration.cluster else { return nil }
+        let report = settings.report
+        let level = configuration.logLevel
+        settings.report = { event in
+            report(event)
+            let (importance, message): (ImageServer.LogLevel, String) =
+                switch event {
+                case .circuitOpened(let reason):
+                    (.error, "The shared tier is not asked for a while, and images are made here: \(reason)")
+                case .circuitClosed: (.info, "The shared tier works again.")
+                case .unsuitableSetting(let advice): (.warning, advice)
+                }
+            if importance.isLogged(at: level) { log?.log(importance, message) }
+        }
+        return Cluster(settings)
     }
 
     private static func rules(

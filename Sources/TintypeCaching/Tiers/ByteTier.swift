@@ -35,6 +35,9 @@ public protocol ByteTier: Sendable {
     /// The name in statistics and activities, such as `redis`; by default the name of the type.
     var name: String { get }
 
+    /// The longest time of a call; `nil`, the default, is the time budget of the cache.
+    var timeBudget: Duration? { get }
+
     /// Returns whether the tier stores an entry of this size.
     ///
     /// A tier that refuses 0 bytes has no entry of the key, so the cache neither asks it nor removes anything there. By
@@ -81,6 +84,8 @@ public protocol ByteTier: Sendable {
 extension ByteTier {
     public var name: String { "\(Self.self)" }
 
+    public var timeBudget: Duration? { nil }
+
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { !key.isDerived }
 
     public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? { try await self.entry(for: key) }
@@ -122,6 +127,8 @@ public protocol ByteTierWrapper: ByteTier {
 
 extension ByteTierWrapper {
     public var name: String { self.base.name }
+
+    public var timeBudget: Duration? { self.base.timeBudget }
 
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { self.base.accepts(key, byteCount: byteCount) }
 

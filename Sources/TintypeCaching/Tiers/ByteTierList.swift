@@ -291,6 +291,15 @@ final class ByteTierList: Sendable {
         return try results.map { try $0.get() }.contains(true)
     }
 
+    /// Removes the entries of the family of `key` from the disks of this machine.
+    ///
+    /// - Throws: The error of the nearest disk that failed.
+    func removeLocalFamily(of key: CacheKey) async throws {
+        try await self.changing(key) {
+            for member in self.members where member.tier.isLocal { _ = try await member.tier.removeFamily(of: key) }
+        }
+    }
+
     /// Removes all entries.
     ///
     /// - Throws: The error of the nearest tier that failed; the others are empty all the same.

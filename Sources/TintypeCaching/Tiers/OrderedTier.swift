@@ -62,7 +62,7 @@ final class OrderedTier: OrderedByteTier {
     ) {
         self.name = base.name
         self.base = base
-        self.timeBudget = timeBudget
+        self.timeBudget = base.timeBudget ?? timeBudget
         self.sleep = sleep
         self.now = now
         self.reportError = reportError

@@ -25,6 +25,16 @@ extension ServerSetting {
             $0.configuration.loader.memory.encodedCostLimit = $1 - $1 / 2
         },
         ServerSetting(
+            "shared",
+            .secret("URL"),
+            "the Redis of servers with a common cache: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name"
+        ) { $0.shared = $1 },
+        ServerSetting(
+            "shared-revision",
+            .text("TEXT"),
+            "the revision of the results in it; a new one makes all results anew"
+        ) { $0.sharedRevision = $1 },
+        ServerSetting(
             "source-lifetime",
             .timeOrZero,
             "the lifetime of sources whose origin gives none; default 1d"

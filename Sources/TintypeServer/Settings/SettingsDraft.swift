@@ -2,6 +2,8 @@
 
 import FoundationEssentials
 import Tintype
+import TintypeCluster
+import TintypeRedis
 
 /// A configuration to which settings are applied, with the settings that only make sense together.
 struct SettingsDraft: Sendable {
@@ -21,6 +23,9 @@ struct SettingsDraft: Sendable {
     var s3 = ImageServer.Configuration.Sources.S3()
     /// The bytes of the disk cache; 0 is for no disk cache.
     var cacheSize: Int?
+    /// The URL of the Redis that a cluster shares.
+    var shared: String?
+    var sharedRevision = ""
     /// The requests that may wait; 0 is any number.
     var queueSize: Int?
 
@@ -36,6 +41,7 @@ struct SettingsDraft: Sendable {
         } else if let cacheSize = self.cacheSize {
             configuration.loader.disk?.sizeLimit = cacheSize
         }
+        configuration.cluster = try self.cluster()
         if let queueSize = self.queueSize {
             let waiting = queueSize == 0 ? Self.unlimitedCount : queueSize
             configuration.load.queueCount = waiting + max(1, configuration.loader.laneCount)
@@ -45,6 +51,17 @@ struct SettingsDraft: Sendable {
 
     /// More requests than `queue-time` ever permits.
     private static let unlimitedCount = 1_000_000
+
+    private func cluster() throws(SettingError) -> Cluster.Configuration? {
+        guard let shared = self.shared else { return nil }
+        do throws(RedisError) {
+            var cluster = Cluster.Configuration(redis: try RedisConfiguration(url: shared))
+            cluster.revision = self.sharedRevision
+            return cluster
+        } catch {
+            throw SettingError("The setting shared cannot be used. \(error.message)")
+        }
+    }
 
     private func signatureKeys() throws(SettingError) -> [SignatureKey] {
         guard self.keys.count == self.salts.count else {

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeConcurrency
+import TintypeRedis
+
+/// The locks in Redis that this process holds: while it makes an entry, the other machines wait for it.
+///
+/// A lock has the token of its owner and a lifetime, which the owner renews. So the lock of a dead owner ends by itself,
+/// and a late owner never deletes the lock of another one (*Distributed Locks with Redis*, redis.io).
+final class Leases: Sendable {
+    /// The end of a lease, as the other machines hear it.
+    enum End: String {
+        /// The entry is in the store.
+        case stored
+        /// There is no entry, and another try would most likely not make one either.
+        case nothing
+        /// The owner was cancelled: another machine may take its place.
+        case free
+    }
+
+    /// The result of an attempt to get a lock.
+    private enum Attempt {
+        case found(Data)
+        case leads
+        case isTaken
+    }
+
+    /// The place of an entry in Redis, and the turn of a load to make it.
+    struct Place {
+        let family: String
+        let field: String
+        let turn: TierTurn
+
+        /// The name of the lock, in the slot of the family.
+        fileprivate var lock: String { Self.lock(family, field) }
+
+        static func lock(_ family: String, _ field: String) -> String { "\(family):lock:\(field)" }
+    }
+
+    private struct Lease {
+        let token: String
+        let family: String
+        var turns: Set<TierTurn>
+    }
+
+    private struct State {
+        var leases: [String: Lease] = [:]
+        var isRenewing = false
+    }
+
+    private static let attempt = """
+        local value = redis.call('HGET', KEYS[1], ARGV[1])
+        if value then return value end
+        if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) then return 1 end
+        return 0
+        """
+    private static let renewal = """
+        if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+        return 0
+        """
+    private static let release = """
+        if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+        redis.call('DEL', KEYS[1])
+        redis.call('PUBLISH', KEYS[1], ARGV[2])
+        return 1
+        """
+
+    private let store: SharedStore
+    private let state = Locked(State())
+    private let owner = TaskOwner()
+
+    init(_ store: SharedStore) {
+        self.store = store
+    }
+
+    /// The number of locks that this process holds.
+    var count: Int { self.state.withLock { $0.leases.count } }
+
+    /// Returns the entry at a place; `nil` if the caller is to make it.
+    ///
+    /// Waits while another machine makes it, at most for ``Cluster/Configuration/waitLimit``. After that the caller makes
+    /// the entry without a lock.
+    func data(at place: Place) async throws -> Data? {
+        switch try await self.attempt(place) {
+        case .found(let data): return data
+        case .leads: return nil
+        case .isTaken: break
+        }
+        self.store.count { $0.waits += 1 }
+        let messages = try self.store.messages(on: place.lock)
+        let end = ContinuousClock.now + self.store.configuration.waitLimit
+        return try await withThrowingTaskGroup(of: Data?.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                for await message in messages {
+                    let end = message.flatMap { End(rawValue: String(decoding: $0, as: UTF8.self)) }
+                    // This load would not do better after the owner than beside it.
+                    if end == .nothing { return nil }
+                    if let data = try await self.result(of: self.attempt(place)) { return data }
+                }
+                // The client has been shut down.
+                return nil
+            }
+            group.addTask {
+                // Messages may be lost.
+                while .now < end {
+                    let pause = Duration.milliseconds(Int64.random(in: 200...400))
+                    try await Task.sleep(until: min(end, .now + pause))
+                    if let data = try await self.result(of: self.attempt(place)) { return data }
+                }
+                self.store.count { $0.waitsOver += 1 }
+                return nil
+            }
+            return try await group.next() ?? nil
+        }
+    }
+
+    /// Returns `nil` to wait on, and an optional entry to end the wait.
+    private func result(of attempt: Attempt) -> Data?? {
+        switch attempt {
+        case .found(let data): .some(data)
+        case .leads: .some(nil)
+        case .isTaken: nil
+        }
+    }
+
+    private func attempt(_ place: Place) async throws -> Attempt {
+        // A load of this process makes it already.
+        if self.join(place) { return .leads }
+        let token = UUID().uuidString
+        let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
+        let value = try await self.store.run(
+            "EVAL",
+            Self.attempt,
+            "2",
+            place.family,
+            place.lock,
+            place.field,
+            token,
+            lifetime,
+            key: place.family
+        )
+        switch value {
+        case .bytes(let data): return .found(data)
+        case .integer(1):
+            self.hold(place, token)
+            return .leads
+        default: return .isTaken
+        }
+    }
+
+    /// Ends the part of a turn in a lease, and gives up the lock with the last part.
+    func end(_ place: Place, _ end: End) async {
+        guard let lease = self.leave(place) else { return }
+        await self.release(place.lock, lease, end)
+    }
+
+    /// Gives up the lock of an entry that is in the store now.
+    func endStored(_ family: String, _ field: String) async {
+        let lock = Place.lock(family, field)
+        guard let lease = self.take(lock) else { return }
+        await self.release(lock, lease, .stored)
+    }
+
+    private func release(_ lock: String, _ lease: Lease, _ end: End) async {
+        // A lock that cannot be released ends by itself.
+        _ = try? await self.store.run(
+            "EVAL",
+            Self.release,
+            "1",
+            lock,
+            lease.token,
+            end.rawValue,
+            key: lease.family
+        )
+    }
+
+    /// Gives up all locks.
+    func endAll() async {
+        self.owner.cancelAll()
+        for (lock, lease) in self.takeAll() { await self.release(lock, lease, .free) }
+    }
+
+    // MARK: Renewal
+
+    private func renew() async {
+        while let leases = self.current() {
+            do {
+                try await Task.sleep(for: self.store.configuration.leaseLifetime / 3)
+            } catch {
+                return
+            }
+            let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
+            await withTaskGroup(of: Void.self) { group in
+                for (lock, lease) in leases where self.holds(lock, lease.token) {
+                    group.addTask {
+                        // If it fails, the next renewal may still come in time.
+                        _ = try? await self.store.run(
+                            "EVAL",
+                            Self.renewal,
+                            "1",
+                            lock,
+                            lease.token,
+                            lifetime,
+                            key: lease.family
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: State
+
+    // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
+
+    @inline(never)
+    private func join(_ place: Place) -> Bool {
+        self.state.withLock { $0.leases[place.lock]?.turns.insert(place.turn) != nil }
+    }
+
+    @inline(never)
+    private func hold(_ place: Place, _ token: String) {
+        let begins = self.state.withLock { state in
+            state.leases[place.lock] = Lease(token: token, family: place.family, turns: [place.turn])
+            defer { state.isRenewing = true }
+            return !state.isRenewing
+        }
+        if begins { self.owner.run("lease renewal") { [weak self] in await self?.renew() } }
+    }
+
+    @inline(never)
+    private func leave(_ place: Place) -> Lease? {
+        self.state.withLock { state in
+            guard state.leases[place.lock]?.turns.remove(place.turn) != nil,
+                state.leases[place.lock]?.turns.isEmpty == true
+            else { return nil }
+            return state.leases.removeValue(forKey: place.lock)
+        }
+    }
+
+    @inline(never)
+    private func take(_ lock: String) -> Lease? { self.state.withLock { $0.leases.removeValue(forKey: lock) } }
+
+    @inline(never)
+    private func takeAll() -> [String: Lease] {
+        self.state.withLock { state in
+            defer { state.leases = [:] }
+            return state.leases
+        }
+    }
+
+    /// The leases; `nil` if there are none, which ends the renewal.
+    @inline(never)
+    private func current() -> [String: Lease]? {
+        self.state.withLock { state in
+            state.isRenewing = !state.leases.isEmpty
+            return state.isRenewing ? state.leases : nil
+        }
+    }
+
+    @inline(never)
+    private func holds(_ lock: String, _ token: String) -> Bool {
+        self.state.withLock { $0.leases[lock]?.token == token }
+    }
+}
+
+extension Duration {
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        return seconds * 1_000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeRedis
+
+/// A fetcher whose failures and revalidations all machines of a cluster share.
+///
+/// A failure that lasts is remembered for the other machines, so a missing source costs one request in its lifetime. Of
+/// several machines that revalidate one response at once, one asks the origin. Requests with credentials, and those that ask
+/// caches not to answer, go to the origin as they are.
+struct SharedFetcher: ImageFetching {
+    /// How long the outcome of a revalidation is there for machines that revalidate the same response.
+    private static let outcomeLifetime = "5000"
+    private static let field = "outcome"
+
+    let base: any ImageFetching
+    let store: SharedStore
+    let leases: Leases
+
+    func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+        guard Self.isShareable(request) else { return try await self.base.response(for: request, observer: observer) }
+        let failures = self.store.name("failure", "{\(Self.digest(of: request, conditions: false))}")
+        if let failure = await self.failure(failures) { throw failure }
+        guard Self.isConditional(request) else {
+            return try await self.fetch(request, observer, failures)
+        }
+        let family = self.store.name("fetch", "{\(Self.digest(of: request, conditions: true))}")
+        let place = Leases.Place(family: family, field: Self.field, turn: TierTurn())
+        let known = try? await self.leases.data(at: place)
+        try Task.checkCancellation()
+        if let known, let outcome = FetchOutcome(encoded: known) { return try outcome.get() }
+        do {
+            let response = try await self.fetch(request, observer, failures)
+            await self.publish(.response(response), place)
+            return response
+        } catch let error as DownloadError {
+            await self.publish(.failure(error), place)
+            throw error
+        } catch {
+            await self.leases.end(place, .free)
+            throw error
+        }
+    }
+
+    func priorityDidChange(
+        of request: DownloadRequest,
+        to priority: @escaping @Sendable () -> DownloadPriority
+    ) async {
+        await self.base.priorityDidChange(of: request, to: priority)
+    }
+
+    // MARK: Failures
+
+    private func failure(_ name: String) async -> DownloadError? {
+        // Without the store the origin decides.
+        let value = try? await self.store.run("GET", name, key: name, isReadOnly: true)
+        guard case .bytes(let data) = value, case .failure(let error) = FetchOutcome(encoded: data) else { return nil }
+        self.store.count { $0.sharedFailures += 1 }
+        return error
+    }
+
+    /// Asks the base, and remembers a failure that lasts.
+    private func fetch(
+        _ request: DownloadRequest,
+        _ observer: FetchObserver,
+        _ failures: String
+    ) async throws -> DownloadResponse {
+        do {
+            return try await self.base.response(for: request, observer: observer)
+        } catch let error as DownloadError {
+            let lifetime = self.store.configuration.failureLifetimes.lifetime(of: error, now: Date())
+            if let lifetime, lifetime >= .milliseconds(1), let value = FetchOutcome.failure(error).encoded {
+                let milliseconds = "\(lifetime.milliseconds)"
+                // If it cannot be stored, the other machines ask the origin themselves.
+                _ = try? await self.store.run("PSETEX", failures, milliseconds, value: value, key: failures)
+            }
+            throw error
+        }
+    }
+
+    // MARK: Revalidations
+
+    private func publish(_ outcome: FetchOutcome, _ place: Leases.Place) async {
+        guard let value = outcome.encoded, value.count <= self.store.configuration.maximumEntrySize else {
+            return await self.leases.end(place, .nothing)
+        }
+        let family = place.family
+        do {
+            _ = try await self.store.run("HSET", family, Self.field, value: value, key: family)
+            _ = try await self.store.run("PEXPIRE", family, Self.outcomeLifetime, key: family)
+            await self.leases.endStored(family, Self.field)
+        } catch {
+            await self.leases.end(place, .nothing)
+        }
+    }
+
+    // MARK: Requests
+
+    private static let conditions: Set<String> = [
+        "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range",
+    ]
+
+    private static let traces: Set<String> = ["traceparent", "tracestate"]
+
+    private static func isConditional(_ request: DownloadRequest) -> Bool {
+        request.headers.contains { self.conditions.contains($0.name.lowercased()) }
+    }
+
+    private static func isShareable(_ request: DownloadRequest) -> Bool {
+        guard request.method == .get, request.credentials == nil, request.cookies == nil,
+            let scheme = request.url.scheme, ["http", "https", "s3"].contains(scheme)
+        else { return false }
+        return ["Authorization", "Cookie", "Cache-Control", "Pragma", "Range"].allSatisfy { request.headers[$0] == nil }
+    }
+
+    /// Returns a name for a request: its URL and its fields decide what the origin answers.
+    private static func digest(of request: DownloadRequest, conditions: Bool) -> String {
+        // The trace of each request is another one.
+        let others: Set<String> = conditions ? self.traces : self.traces.union(self.conditions)
+        let lines: [String] = request.headers.compactMap { field in
+            let name = field.name.lowercased()
+            return others.contains(name) ? nil : "\(name): \(field.value)"
+        }
+        let text = ([request.url.absoluteString] + lines.sorted()).joined(separator: "\n")
+        return CacheKey(text).digest
+    }
+}

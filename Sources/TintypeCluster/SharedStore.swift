@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Tintype
+import TintypeConcurrency
+import TintypeRedis
+
+/// The Redis deployment of a cluster, behind a circuit breaker.
+///
+/// While the circuit is open every call fails at once, so that loads go on locally.
+final class SharedStore: Sendable {
+    private struct State {
+        var circuit = Circuit()
+        var counts = ClusterStatistics()
+        var lastError: String?
+    }
+
+    let redis: RedisClient
+    let configuration: Cluster.Configuration
+    private let state = Locked(State())
+
+    init(_ configuration: Cluster.Configuration) {
+        self.configuration = configuration
+        self.redis = RedisClient(configuration.redis)
+    }
+
+    /// Runs a command: a name and its words, the last of which may be bytes.
+    ///
+    /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
+    func run(
+        _ name: String,
+        _ words: String...,
+        value: Data? = nil,
+        key: String,
+        isReadOnly: Bool = false
+    ) async throws -> RedisValue {
+        let arguments = words.map { RedisArgument.text($0) } + [value.map { .data($0) }].compactMap(\.self)
+        let command = RedisCommand(name, arguments: arguments, key: key, isReadOnly: isReadOnly)
+        guard self.admits() else { throw self.refusal }
+        do {
+            let value = try await self.redis.run(command)
+            self.succeed()
+            return value
+        } catch let error as RedisError {
+            self.fail(error)
+            throw Self.failure(error)
+        } catch {
+            self.abandon()
+            throw error
+        }
+    }
+
+    /// Returns the messages of a channel.
+    ///
+    /// - Throws: ``CacheError`` (`.tierFailed`).
+    func messages(on channel: String) throws -> RedisMessages {
+        do throws(RedisError) {
+            return try self.redis.messages(on: channel)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func failure(_ error: RedisError) -> CacheError {
+        CacheError(
+            code: error.code == .timedOut ? .tierTimedOut : .tierFailed,
+            message: "The shared tier failed: \(error.message)"
+        )
+    }
+
+    var isOpen: Bool { self.state.withLock { $0.circuit.isOpen } }
+
+    var statistics: ClusterStatistics {
+        self.state.withLock { state in
+            var counts = state.counts
+            counts.isCircuitOpen = state.circuit.isOpen
+            counts.lastError = state.lastError
+            return counts
+        }
+    }
+
+    @inline(never)
+    func count(_ change: (inout ClusterStatistics) -> Void) {
+        self.state.withLock { change(&$0.counts) }
+    }
+
+    // MARK: Names
+
+    /// The name of the hash that has the entries of a family.
+    ///
+    /// The braces put all names of a family into one slot of a Redis Cluster.
+    func family(of key: CacheKey) -> String { "\(self.configuration.keyPrefix):{\(key.root.digest)}" }
+
+    /// The field of an entry in the hash of its family.
+    ///
+    /// A derived entry depends on the encoders and transforms, so its field has their revision.
+    func field(of key: CacheKey) -> String {
+        key.isDerived ? "\(key.digest)-\(self.configuration.revision)" : key.digest
+    }
+
+    func name(_ parts: String...) -> String { ([self.configuration.keyPrefix] + parts).joined(separator: ":") }
+
+    // MARK: Circuit
+
+    // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
+
+    @inline(never)
+    private func admits() -> Bool {
+        self.state.withLock { state in
+            let isAdmitted = state.circuit.admits(at: .now)
+            if !isAdmitted { state.counts.refusedCalls += 1 }
+            return isAdmitted
+        }
+    }
+
+    private var refusal: CacheError {
+        CacheError(
+            code: .tierFailed,
+            message: "The shared tier is not asked, because it has failed; the cluster tries it again by itself."
+        )
+    }
+
+    @inline(never)
+    private func succeed() {
+        let hasClosed = self.state.withLock { state in
+            state.counts.calls += 1
+            return state.circuit.succeed()
+        }
+        if hasClosed { self.configuration.report(.circuitClosed) }
+    }
+
+    @inline(never)
+    private func fail(_ error: RedisError) {
+        let hasOpened = self.state.withLock { state in
+            state.counts.calls += 1
+            state.counts.failedCalls += 1
+            state.lastError = error.message
+            guard error.code.isOutage else {
+                // Redis has answered.
+                _ = state.circuit.succeed()
+                return false
+            }
+            let hasOpened = state.circuit.fail(at: .now)
+            if hasOpened { state.counts.circuitOpenings += 1 }
+            return hasOpened
+        }
+        if hasOpened { self.configuration.report(.circuitOpened(reason: error.message)) }
+    }
+
+    @inline(never)
+    private func abandon() {
+        self.state.withLock { $0.circuit.abandon(at: .now) }
+    }
+}
+
+extension RedisError.Code {
+    /// Whether the store does not work, unlike an answer that refuses one command.
+    fileprivate var isOutage: Bool {
+        switch self {
+        case .serverError, .outOfMemory, .invalidCommand, .invalidConfiguration: false
+        default: true
+        }
+    }
+}

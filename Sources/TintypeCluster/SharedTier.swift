@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Tintype
+import TintypeConcurrency
+import TintypeRedis
+
+/// The byte tier of a ``Cluster`` in Redis: originals, and the results made from them.
+///
+/// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them, and
+/// Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
+public final class SharedTier: ByteTier {
+    public let name = "redis"
+    private let store: SharedStore
+    private let leases: Leases
+    private let changes: ChangeLog
+
+    init(_ store: SharedStore, _ leases: Leases, _ changes: ChangeLog) {
+        self.store = store
+        self.leases = leases
+        self.changes = changes
+    }
+
+    /// The time for which a load may wait for another machine, and some time to read the result.
+    public var timeBudget: Duration? { self.store.configuration.waitLimit + .seconds(2) }
+
+    /// Accepts entries up to ``Cluster/Configuration/maximumEntrySize``, derived ones as well.
+    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
+        byteCount <= self.store.configuration.maximumEntrySize
+    }
+
+    // MARK: Reading
+
+    public func entry(for key: CacheKey) async throws -> ByteEntry? {
+        let family = self.store.family(of: key)
+        let value = try await self.store.run("HGET", family, self.store.field(of: key), key: family, isReadOnly: true)
+        guard case .bytes(let data) = value else {
+            self.store.count { $0.misses += 1 }
+            return nil
+        }
+        return self.entry(data, for: key)
+    }
+
+    /// Returns the entry of `key`, and waits for it if another machine makes it.
+    ///
+    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that the load goes on without the other machine.
+    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
+        if let entry = try await self.entry(for: key) { return entry }
+        let data = try await self.leases.data(at: self.place(of: key, turn))
+        return data.flatMap { self.entry($0, for: key) }
+    }
+
+    public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
+        await self.leases.end(self.place(of: key, turn), isCancelled ? .free : .nothing)
+    }
+
+    private func place(of key: CacheKey, _ turn: TierTurn) -> Leases.Place {
+        Leases.Place(family: self.store.family(of: key), field: self.store.field(of: key), turn: turn)
+    }
+
+    /// Returns an entry, or `nil` for bytes that are damaged or that another program has written.
+    private func entry(_ data: Data, for key: CacheKey) -> ByteEntry? {
+        let entry = ByteEntry(encoded: data, for: key)
+        self.store.count { counts in
+            if entry == nil { counts.damagedEntries += 1 } else { counts.hits += 1 }
+        }
+        return entry
+    }
+
+    // MARK: Writing
+
+    public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        let (family, field) = (self.store.family(of: key), self.store.field(of: key))
+        let entry = ByteEntry(data: data, metadata: metadata).encoded(for: key)
+        let isNew = try await self.store.run("HSET", family, field, value: entry, key: family)
+        _ = try await self.store.run("PEXPIRE", family, self.lifetime, key: family)
+        await self.leases.endStored(family, field)
+        // Other machines may have the older entry in memory or on disk.
+        if isNew == .integer(0) { try await self.changes.append(key.root) }
+        for tag in metadata.tags { try await self.note(key.root, under: tag) }
+    }
+
+    private var lifetime: String { "\(self.store.configuration.entryLifetime.milliseconds)" }
+
+    public func remove(_ key: CacheKey) async throws -> Bool {
+        let family = self.store.family(of: key)
+        let count = try await self.store.run("HDEL", family, self.store.field(of: key), key: family)
+        try await self.changes.append(key.root)
+        return count == .integer(1)
+    }
+
+    public func removeFamily(of key: CacheKey) async throws -> Bool {
+        let family = self.store.family(of: key)
+        let count = try await self.store.run("UNLINK", family, key: family)
+        try await self.changes.append(key.root)
+        return count == .integer(1)
+    }
+
+    // MARK: Tags
+
+    /// Records that a family has a tag of its origin.
+    private func note(_ root: CacheKey, under tag: String) async throws {
+        let name = self.store.name("tag", tag)
+        _ = try await self.store.run("SADD", name, root.text, key: name)
+        _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
+    }
+
+    /// Removes all families that have a tag, and returns them.
+    func removeFamilies(tagged tag: String) async throws -> [CacheKey] {
+        let name = self.store.name("tag", tag)
+        guard case .array(let members) = try await self.store.run("SMEMBERS", name, key: name) else {
+            return []
+        }
+        let roots = members.compactMap(\.text).map { CacheKey($0) }
+        for root in roots { _ = try await self.removeFamily(of: root) }
+        // Last: a removal that fails can be repeated.
+        _ = try await self.store.run("UNLINK", name, key: name)
+        return roots
+    }
+}
+
+extension EntryMetadata {
+    /// The tags that the origin gives its response in `Cache-Tag` or `Surrogate-Key`.
+    fileprivate var tags: Set<String> {
+        guard let response else { return [] }
+        let commas = response.values(for: "Cache-Tag").flatMap { $0.split(separator: ",") }
+        let spaces = response.values(for: "Surrogate-Key").flatMap { $0.split(separator: " ") }
+        return Set((commas + spaces).map { String($0.drop { $0 == " " }) }.filter { !$0.isEmpty })
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import TintypeCluster
+import TintypeRedis
+
+/// `tintype cluster`: shows the servers that share a Redis.
+struct ClusterCommand: Subcommand {
+    static let name = "cluster"
+    static let summary = "show the servers that share a cache in Redis"
+    static let flags: Set = ["--json"]
+    static let values: Set = ["--shared"]
+    static let help = """
+        Shows the servers that were started with the same --shared, and the nodes of Redis.
+
+        Usage: tintype cluster status --shared URL [options]
+
+          status                each server with its hits, its waits for other servers, its circuit and its
+                                locks; and each node of Redis
+          --shared URL          the Redis: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name
+          --json                one JSON object on standard output
+        """
+
+    private let redis: RedisConfiguration
+    private let writesJSON: Bool
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        guard try arguments.requireOperand("status").text == "status" else {
+            throw UsageError("the cluster knows status only")
+        }
+        guard let url = arguments.value("--shared") else { throw UsageError("--shared is missing; see --help") }
+        do throws(RedisError) {
+            var redis = try RedisConfiguration(url: url)
+            // A person waits for the result.
+            redis.commandTimeBudget = .seconds(2)
+            self.redis = redis
+        } catch {
+            throw UsageError("--shared cannot be used. \(error.message)")
+        }
+        self.writesJSON = arguments.has("--json")
+    }
+
+    func run() async throws -> Bool {
+        let cluster = Cluster(Cluster.Configuration(redis: self.redis))
+        let status: ClusterStatus
+        do {
+            status = try await cluster.status()
+        } catch {
+            await cluster.shutdown()
+            throw error
+        }
+        await cluster.shutdown()
+        let report = Report(status)
+        if self.writesJSON {
+            try JSONLine.print(report)
+        } else {
+            for line in report.lines { try Output.standard.line(line) }
+        }
+        return true
+    }
+
+    private struct Report: Encodable {
+        struct Server: Encodable {
+            let name: String
+            let ageInSeconds: Double
+            let statistics: ClusterStatistics
+        }
+
+        struct Node: Encodable {
+            let address: String
+            let role: String
+            let state: String
+        }
+
+        let servers: [Server]
+        let nodes: [Node]
+
+        init(_ status: ClusterStatus) {
+            self.servers = status.processes.map { process in
+                let age = max(0, -process.reportedAt.timeIntervalSinceNow)
+                return Server(name: process.name, ageInSeconds: age, statistics: process.statistics)
+            }
+            self.nodes = status.redis.map { node in
+                Node(address: node.address.description, role: node.role.rawValue, state: node.state.rawValue)
+            }
+        }
+
+        var lines: [String] {
+            ["servers: \(self.servers.count)"] + self.servers.map(self.line) + ["nodes of Redis: \(self.nodes.count)"]
+                + self.nodes.map { "  \($0.address.printable)  \($0.role)  \($0.state)" }
+        }
+
+        private func line(_ server: Server) -> String {
+            let counts = server.statistics
+            let looks = counts.hits + counts.misses
+            let share = looks == 0 ? "no look-ups" : "\(100 * counts.hits / looks) % of \(looks) look-ups are hits"
+            return "  \(server.name.printable)  \(share)  \(counts.waits) waits, \(counts.waitsOver) in vain  "
+                + "circuit \(counts.isCircuitOpen ? "open" : "closed"), opened \(counts.circuitOpenings) times  "
+                + "\(counts.leases) locks  \(Int(server.ageInSeconds)) s ago"
+        }
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import Tintype
+import TintypeConcurrency
+import TintypeRedis
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeCluster
+
+/// Three loaders with one Redis and one origin.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct FleetTests {
+    private let hour = [("Cache-Control", "max-age=3600")]
+
+    @Test func `many requests for one image on all nodes cost one request and one encode`() async throws {
+        let redis = try await RedisServer()
+        let latch = Latch()
+        let png = try makePNG()
+        let held = FaultyResponse([
+            .wait(latch), FaultyResponse.head(200, self.hour + [("Content-Length", "\(png.count)")]), .send(png),
+        ])
+        try await Fleet.run(redis, ["/a": held]) { fleet in
+            let url = fleet.origin.url("/a")
+            async let bodies = fleet.onAllNodes(300) { node, _ in try await node.thumbnail(url).data }
+            // Two of three nodes wait for the one that asks the origin.
+            await until { fleet.statistics.reduce(0) { $0 + $1.waits } >= 2 }
+            latch.open()
+            let results = try await bodies
+            #expect(results.count == 900)
+            #expect(Set(results).count == 1)
+            #expect(fleet.origin.requestCount(for: "/a") == 1)
+            #expect(await fleet.encodeCount == 1)
+            await until { fleet.statistics.allSatisfy { $0.leases == 0 } }
+        }
+    }
+
+    @Test func `many sizes of one source on all nodes cost one request`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { fleet in
+            let url = fleet.origin.url("/a")
+            let sizes = try await fleet.onAllNodes(20) { node, index in
+                try await node.thumbnail(url, side: 10 + index).data
+            }
+            #expect(Set(sizes).count == 20)
+            #expect(fleet.origin.requestCount(for: "/a") == 1)
+        }
+    }
+
+    @Test func `a load that fails lets the other nodes go on at once`() async throws {
+        let redis = try await RedisServer()
+        let latch = Latch()
+        let broken: [UInt8] = Array("not an image".utf8)
+        try await Fleet.run(redis, ["/a": .held(by: latch, body: broken)]) { settings, _ in
+            settings.waitLimit = .seconds(600)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            async let failures = fleet.onAllNodes(3) { node, _ in
+                do {
+                    _ = try await node.thumbnail(url)
+                    return "no failure"
+                } catch let error as LoadError {
+                    return error.code.description
+                }
+            }
+            await fleet.origin.waitForRequests(for: "/a")
+            latch.open()
+            let codes = try await failures
+            #expect(Set(codes).count == 1 && codes.first != "no failure", "\(codes)")
+        }
+    }
+
+    @Test func `a node takes the place of one whose callers have left`() async throws {
+        let redis = try await RedisServer()
+        let latch = Latch()
+        let png = try makePNG()
+        try await Fleet.run(redis, ["/a": .body(png, headers: self.hour)]) { settings, _ in
+            settings.waitLimit = .seconds(600)
+        } _: { fleet in
+            fleet.origin.script("/a", sequence: [.held(by: latch, body: png)])
+            let url = fleet.origin.url("/a")
+            let first = Task { try await fleet.nodes[0].thumbnail(url) }
+            await fleet.origin.waitForRequests(for: "/a")
+            async let second = fleet.nodes[1].thumbnail(url)
+            await until { fleet.nodes[1].cluster.statistics.waits > 0 }
+            first.cancel()
+            let body = try await second.data
+            #expect(!body.isEmpty)
+            latch.open()
+            await #expect(throws: CancellationError.self) { _ = try await first.value }
+        }
+    }
+
+    // MARK: Failures of the origin
+
+    @Test func `a missing source costs one request in the lifetime of the failure`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body([1], status: 404)]) { settings, _ in
+            settings.failureLifetimes.missing = .seconds(600)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            let statuses = try await fleet.onAllNodes(100) { node, _ in
+                do {
+                    _ = try await node.thumbnail(url)
+                    return 200
+                } catch let error as LoadError {
+                    return error.status ?? 0
+                }
+            }
+            #expect(Set(statuses) == [404])
+            #expect(fleet.origin.requestCount(for: "/a") == 1)
+            // The end of the lifetime.
+            let client = RedisClient(try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+            let names = try await client.run(RedisCommand("KEYS", "*:failure:*"), timeBudget: .seconds(5))
+            let name = try #require(names.elements?.first?.text)
+            #expect(names.elements?.count == 1)
+            let lifetime = try await client.run(RedisCommand("PTTL", .text(name)), timeBudget: .seconds(5)).number ?? 0
+            #expect((500_000...600_000).contains(lifetime))
+            _ = try await client.run(RedisCommand("DEL", .text(name)), timeBudget: .seconds(5))
+            _ = try await fleet.onAllNodes(10) { node, _ in try? await node.thumbnail(url).data }
+            #expect(fleet.origin.requestCount(for: "/a") == 2)
+            await client.shutdown()
+        }
+    }
+
+    @Test func `one node asks an origin that is down, and all serve the stale image`() async throws {
+        let redis = try await RedisServer()
+        let headers = [("Cache-Control", "max-age=60, stale-if-error=86400"), ("ETag", "\"1\"")]
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: headers)]) { settings, _ in
+            settings.failureLifetimes.originFailure = .seconds(600)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            let fresh = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            fleet.origin.script("/a", .body([1], status: 503))
+            fleet.clock.advance(by: 600)
+            let stale = try await fleet.onAllNodes(20) { node, _ in try await node.thumbnail(url).data }
+            #expect(Set(fresh + stale).count == 1)
+            #expect(fleet.origin.requestCount(for: "/a") == 2)
+        }
+    }
+
+    @Test func `one node revalidates a stale image for all`() async throws {
+        let redis = try await RedisServer()
+        let headers = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: headers)]) { fleet in
+            let url = fleet.origin.url("/a")
+            _ = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            let latch = Latch()
+            fleet.origin.script("/a", FaultyResponse([.wait(latch), FaultyResponse.head(304, headers)]))
+            fleet.clock.advance(by: 600)
+            async let bodies = fleet.onAllNodes(20) { node, _ in try await node.thumbnail(url).data }
+            await fleet.origin.waitForRequests(2, for: "/a")
+            latch.open()
+            #expect(Set(try await bodies).count == 1)
+            #expect(fleet.origin.requestCount(for: "/a") == 2)
+        }
+    }
+
+    // MARK: Failures of Redis
+
+    @Test func `loads go on without Redis, and use it again when it is back`() async throws {
+        let redis = try await RedisServer()
+        let paths = (0..<10).map { "/\($0)" }
+        let responses = try Dictionary(
+            uniqueKeysWithValues: paths.map { ($0, FaultyResponse.body(try makePNG(), headers: self.hour)) }
+        )
+        try await Fleet.run(redis, responses) { settings, _ in
+            settings.redis.commandTimeBudget = .milliseconds(200)
+        } _: { fleet in
+            func load(_ path: String) async throws {
+                let url = fleet.origin.url(path)
+                _ = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            }
+            try await load("/0")
+            redis.stop()
+            for path in paths[1..<6] { try await load(path) }
+            await until { fleet.statistics.allSatisfy(\.isCircuitOpen) }
+            let again = try await RedisServer(port: redis.port)
+            try await until {
+                try await load("/9")
+                return fleet.statistics.allSatisfy { !$0.isCircuitOpen }
+            }
+            let hits = fleet.statistics.reduce(0) { $0 + $1.hits }
+            for node in fleet.nodes { node.loader.cache.memory.removeAll() }
+            // Entries of families that changed while Redis was away leave it first.
+            try await load("/6")
+            for node in fleet.nodes { node.loader.cache.memory.removeAll() }
+            try await load("/6")
+            #expect(fleet.statistics.reduce(0) { $0 + $1.hits } > hits)
+            for node in fleet.nodes {
+                #expect(node.events.events.contains(.circuitClosed))
+                #expect(node.cluster.statistics.circuitOpenings > 0)
+            }
+            again.stop()
+        }
+    }
+
+    @Test func `the circuit opens when Redis is paused, and closes by itself`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
+            settings.redis.commandTimeBudget = .milliseconds(20)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            redis.pause()
+            try await until {
+                for node in fleet.nodes { node.loader.cache.memory.removeAll() }
+                _ = try await fleet.onAllNodes(5) { node, index in try await node.thumbnail(url, side: 10 + index).data
+                }
+                return fleet.statistics.allSatisfy(\.isCircuitOpen)
+            }
+            let calls = fleet.statistics.map(\.calls)
+            redis.resume()
+            // The heartbeat or the look for changes closes it without a load.
+            await until { fleet.statistics.allSatisfy { !$0.isCircuitOpen } }
+            #expect(zip(fleet.statistics.map(\.calls), calls).allSatisfy { $0 > $1 })
+        }
+    }
+
+    // MARK: Keys
+
+    @Test func `a revision of the encoders is a clean miss for results, and none for originals`() async throws {
+        let redis = try await RedisServer()
+        var counts: [[Int]] = []
+        for revision in ["1", "1", "2"] {
+            try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, configuration in
+                settings.revision = revision
+                // Each origin has a port of its own.
+                configuration.keyFilter = { $0.url.path() }
+            } _: { fleet in
+                _ = try await fleet.nodes[0].thumbnail(fleet.origin.url("/a"))
+                await fleet.nodes[0].loader.cache.waitForPendingStores()
+                counts.append([fleet.origin.requestCount(for: "/a"), await fleet.encodeCount])
+            }
+        }
+        #expect(counts == [[1, 1], [0, 0], [0, 1]])
+    }
+
+    @Test func `an image in the memory of a node costs no call of Redis`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
+            settings.changePeriod = .seconds(600)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            let node = fleet.nodes[0]
+            _ = try await node.thumbnail(url)
+            let before = node.cluster.statistics
+            for _ in 0..<1_000 { _ = try await node.thumbnail(url) }
+            let after = node.cluster.statistics
+            #expect(after.hits == before.hits && after.misses == before.misses)
+        }
+    }
+
+    @Test func `a damaged or foreign value is a miss`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { fleet in
+            let url = fleet.origin.url("/a")
+            let good = try await fleet.nodes[0].thumbnail(url).data
+            let client = RedisClient(try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+            let keys = try await client.run(RedisCommand("KEYS", "tintype:1:{*"), timeBudget: .seconds(5))
+            // Locks are names of their own.
+            for key in keys.elements ?? [] where key.text?.hasSuffix("}") == true {
+                let name = RedisArgument.text(key.text ?? "")
+                let fields = try await client.run(RedisCommand("HKEYS", name), timeBudget: .seconds(5))
+                for field in fields.elements ?? [] {
+                    let word = RedisArgument.text(field.text ?? "")
+                    _ = try await client.run(RedisCommand("HSET", name, word, "damage"), timeBudget: .seconds(5))
+                }
+            }
+            #expect(try await fleet.nodes[1].thumbnail(url).data == good)
+            #expect(fleet.nodes[1].cluster.statistics.damagedEntries > 0)
+            await client.shutdown()
+        }
+    }
+
+    // MARK: Changes
+
+    @Test func `a removal on one node clears the memory of the others`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(10), headers: self.hour)]) { fleet in
+            let url = fleet.origin.url("/a")
+            let old = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            fleet.origin.script("/a", .body(try makePNG(200), headers: self.hour))
+            _ = try await fleet.nodes[0].loader.remove(ImageRequest(url: url))
+            try await until {
+                let new = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+                return Set(new).count == 1 && Set(new).isDisjoint(with: old)
+            }
+        }
+    }
+
+    @Test func `a purge of a tag removes the sources that have it`() async throws {
+        let redis = try await RedisServer()
+        let responses = [
+            "/a": FaultyResponse.body(try makePNG(), headers: self.hour + [("Cache-Tag", "animals, cats")]),
+            "/b": FaultyResponse.body(try makePNG(), headers: self.hour + [("Surrogate-Key", "animals dogs")]),
+            "/c": FaultyResponse.body(try makePNG(), headers: self.hour),
+        ]
+        try await Fleet.run(redis, responses) { fleet in
+            for path in responses.keys { _ = try await fleet.nodes[0].thumbnail(fleet.origin.url(path)) }
+            await fleet.nodes[0].loader.cache.waitForPendingStores()
+            #expect(try await fleet.nodes[1].cluster.purge(tag: "cats") == 1)
+            #expect(try await fleet.nodes[1].cluster.purge(tag: "animals") == 2)
+            #expect(try await fleet.nodes[1].cluster.purge(tag: "animals") == 0)
+            for node in fleet.nodes { node.loader.cache.memory.removeAll() }
+            for path in responses.keys { _ = try await fleet.nodes[2].thumbnail(fleet.origin.url(path)) }
+            #expect(fleet.origin.requestCount(for: "/a") == 2)
+            #expect(fleet.origin.requestCount(for: "/b") == 2)
+            #expect(fleet.origin.requestCount(for: "/c") == 1)
+        }
+    }
+
+    // MARK: Status
+
+    @Test func `the status names all nodes`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, [:]) { fleet in
+            try await until {
+                try await fleet.nodes[0].cluster.status().processes.map(\.name) == ["node-0", "node-1", "node-2"]
+            }
+            let nodes = try await fleet.nodes[0].cluster.status().redis
+            #expect(nodes.map(\.address.port) == [redis.port])
+            await fleet.nodes[2].cluster.shutdown()
+            #expect(try await fleet.nodes[0].cluster.status().processes.map(\.name) == ["node-0", "node-1"])
+            // A server for tests has no limit of memory.
+            await until { fleet.nodes[0].events.events.count == 2 }
+        }
+    }
+}

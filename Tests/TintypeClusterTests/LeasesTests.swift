@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import Tintype
+import TintypeRedis
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeCluster
+
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LeasesTests {
+    private func makeStore(
+        _ redis: RedisServer,
+        change: (inout Cluster.Configuration) -> Void = { _ in }
+    ) throws -> SharedStore {
+        var configuration = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+        configuration.redis.commandTimeBudget = .seconds(5)
+        change(&configuration)
+        return SharedStore(configuration)
+    }
+
+    private func makePlace() -> Leases.Place {
+        Leases.Place(family: "{a}", field: "b", turn: TierTurn())
+    }
+
+    @Test func `a late owner does not delete the lock of another owner`() async throws {
+        let redis = try await RedisServer()
+        let (first, second) = (try self.makeStore(redis), try self.makeStore(redis))
+        let (early, late) = (Leases(first), Leases(second))
+        let (earlyPlace, latePlace) = (self.makePlace(), self.makePlace())
+        #expect(try await early.data(at: earlyPlace) == nil)
+        // The lock of the first owner ends, as if the owner had been stopped for too long.
+        _ = try await first.run("DEL", "{a}:lock:b", key: "{a}")
+        #expect(try await late.data(at: latePlace) == nil)
+        let token = try await second.run("GET", "{a}:lock:b", key: "{a}")
+        await early.end(earlyPlace, .nothing)
+        #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") == token)
+        #expect(token != .null)
+        await late.end(latePlace, .nothing)
+        #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") == .null)
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
+    @Test func `an owner renews its lock, and a dead owner loses it`() async throws {
+        let redis = try await RedisServer()
+        let first = try self.makeStore(redis) { $0.leaseLifetime = .milliseconds(300) }
+        let second = try self.makeStore(redis)
+        let (owner, follower) = (Leases(first), Leases(second))
+        #expect(try await owner.data(at: self.makePlace()) == nil)
+        let token = try await second.run("GET", "{a}:lock:b", key: "{a}")
+        // It was renewed if it lives longer than one lifetime.
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .milliseconds(700) {
+            #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") == token)
+        }
+        // The process of the owner dies: nobody renews the lock or releases it.
+        await first.redis.shutdown()
+        #expect(try await follower.data(at: self.makePlace()) == nil)
+        #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") != token)
+        await second.redis.shutdown()
+    }
+
+    @Test func `a follower that has waited for its time goes on without the lock`() async throws {
+        let redis = try await RedisServer()
+        let first = try self.makeStore(redis)
+        let second = try self.makeStore(redis) { $0.waitLimit = .milliseconds(50) }
+        let (owner, follower) = (Leases(first), Leases(second))
+        #expect(try await owner.data(at: self.makePlace()) == nil)
+        #expect(try await follower.data(at: self.makePlace()) == nil)
+        #expect(follower.count == 0 && owner.count == 1)
+        #expect(second.statistics.waits == 1 && second.statistics.waitsOver == 1)
+        await owner.endAll()
+        #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") == .null)
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
+    @Test(arguments: ["stored", "nothing", "free"])
+    func `a follower is woken by the end of the owner`(end: String) async throws {
+        let redis = try await RedisServer()
+        let (first, second) = (try self.makeStore(redis), try self.makeStore(redis) { $0.waitLimit = .seconds(600) })
+        let (owner, follower) = (Leases(first), Leases(second))
+        let (ownerPlace, followerPlace) = (self.makePlace(), self.makePlace())
+        #expect(try await owner.data(at: ownerPlace) == nil)
+        async let data = follower.data(at: followerPlace)
+        await until { second.statistics.waits == 1 }
+        if end == "stored" {
+            _ = try await first.run("HSET", "{a}", "b", value: Data("value".utf8), key: "{a}")
+            await owner.endStored("{a}", "b")
+        } else {
+            await owner.end(ownerPlace, end == "nothing" ? .nothing : .free)
+        }
+        #expect(try await data == (end == "stored" ? Data("value".utf8) : nil))
+        if end != "nothing" { #expect(follower.count == (end == "free" ? 1 : 0)) }
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
+    @Test func `loads of one process share its lock`() async throws {
+        let redis = try await RedisServer()
+        let store = try self.makeStore(redis)
+        let leases = Leases(store)
+        let places = [self.makePlace(), self.makePlace()]
+        for place in places { #expect(try await leases.data(at: place) == nil) }
+        await leases.end(places[0], .nothing)
+        #expect(leases.count == 1)
+        #expect(try await store.run("GET", "{a}:lock:b", key: "{a}") != .null)
+        await leases.end(places[1], .nothing)
+        #expect(leases.count == 0)
+        #expect(try await store.run("GET", "{a}:lock:b", key: "{a}") == .null)
+        await store.redis.shutdown()
+    }
+}
