@@ -10,7 +10,10 @@ import TintypeConcurrency
 actor RedisEngine {
     private static let firstRepeatDelay: Int64 = 5_000_000
     private static let longestRepeatDelay: Int64 = 100_000_000
+    /// The most times that a read is sent again after a lost connection.
     private static let repeatLimit = 16
+    /// The most redirections that are followed without a pause.
+    private static let redirectionLimit = 4
     /// The time without messages after which the client checks that its subscriptions still exist, in nanoseconds.
     private static let probeInterval: Int64 = 5_000_000_000
 
@@ -165,6 +168,7 @@ actor RedisEngine {
         guard let command = call.command else { return }
         guard let address = self.directory.target(of: command, now: self.now) else {
             self.directory.refresh(now: self.now)
+            if let failure = self.directory.failure(until: call.deadline) { return call.fail(failure) }
             return self.unrouted.append(call)
         }
         self.enqueue(call, at: self.node(address, role: .master))
@@ -382,10 +386,14 @@ actor RedisEngine {
 
     /// Decides what the error of a server means for a call.
     private func judge(_ text: String, _ call: RedisCall, _ node: RedisNode) {
-        let error = RedisError(reply: text, from: node.address)
-        if self.directory.hasAlternatives, let redirection = Redirection(text, from: node.address),
-            call.recordRepeat(nil) <= Self.repeatLimit
-        {
+        if self.directory.hasAlternatives, let redirection = Redirection(text, from: node.address) {
+            guard call.recordRepeat(nil) <= Self.redirectionLimit else {
+                self.directory.refresh(now: self.now)
+                return self.delay(
+                    call,
+                    RedisError(.clusterDown, "The nodes disagree on a slot: \(node.address) answered \(text).")
+                )
+            }
             switch redirection {
             case .moved(let slot, let address):
                 self.directory.move(slot: slot, to: address)
@@ -395,6 +403,7 @@ actor RedisEngine {
             }
             return
         }
+        let error = RedisError(reply: text, from: node.address)
         guard self.directory.hasAlternatives, error.code == .clusterDown || error.code == .readOnly else {
             return call.fail(error)
         }
@@ -445,11 +454,11 @@ actor RedisEngine {
         guard let (current, address) = self.directoryCall, current === call else { return }
         self.directoryCall = nil
         call.settle(.success(.null))
-        guard self.directory.fail(now: self.now) else { return }
         let error =
             error ?? self.nodes[address]?.lastError
             ?? RedisError(.disconnected, "\(address) did not answer within \(self.configuration.connectTimeout).")
-        for call in self.unrouted.removeAll() { self.delay(call, error) }
+        guard self.directory.fail(error, now: self.now) else { return }
+        for call in self.unrouted.removeAll() { self.route(call) }
     }
 
     // MARK: Messages

@@ -30,6 +30,8 @@ struct RedisDirectory {
     private var lastQuestion = Int64.min / 2
     private var lastAnswer = Int64.min / 2
     private var schedule: ReconnectSchedule
+    /// The last error, after all sources have failed.
+    private var failure: RedisError?
 
     init(_ configuration: RedisConfiguration) {
         self.deployment = configuration.deployment
@@ -93,6 +95,12 @@ struct RedisDirectory {
     /// The moment of the next question.
     var nextQuestionTime: Int64? { self.isAsking || self.dueTime == .max ? nil : self.dueTime }
 
+    /// Returns the error of the sources if none of them is asked again before `deadline`.
+    func failure(until deadline: Int64) -> RedisError? {
+        guard let failure, let time = self.nextQuestionTime, time > deadline else { return nil }
+        return failure
+    }
+
     /// Asks soon where the masters are.
     mutating func refresh(now: Int64) {
         guard self.hasAlternatives, self.failuresInRow == 0 else { return }
@@ -143,6 +151,7 @@ struct RedisDirectory {
         }
         self.sourceNumber = 0
         self.failuresInRow = 0
+        self.failure = nil
         self.schedule.reset()
         self.isAsking = false
         self.lastAnswer = now
@@ -150,7 +159,7 @@ struct RedisDirectory {
     }
 
     /// Records that a question had no answer; returns whether all sources have failed.
-    mutating func fail(now: Int64) -> Bool {
+    mutating func fail(_ error: RedisError, now: Int64) -> Bool {
         self.isAsking = false
         self.sourceNumber += 1
         self.failuresInRow += 1
@@ -158,6 +167,7 @@ struct RedisDirectory {
             self.dueTime = now
             return false
         }
+        self.failure = error
         self.dueTime = now + self.schedule.pauseAfterFailure()
         return true
     }
