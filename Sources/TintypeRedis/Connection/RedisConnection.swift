@@ -37,8 +37,8 @@ final class RedisConnection {
     private static let unwrittenLimit = 256 << 10
     /// The size of the buffer that the reader keeps for the next reply, instead of 16 KiB.
     private static let keptBuffer = 1 << 20
-    /// hiredis reads so many bytes at once.
-    private static let readSize = 16 << 10
+    /// The longest text that a Redis server stores, with its usual configuration.
+    private static let longestReply = 512 << 20
     /// The most reads in a row, so that large replies do not keep other connections waiting.
     private static let readsInRow = 16
 
@@ -50,7 +50,7 @@ final class RedisConnection {
     private(set) var failure = "The connection was closed."
     /// The number of calls whose replies have not come.
     private(set) var owedCount = 0
-    /// The moment of the last reply, or of the first command after a time without commands.
+    /// The moment at which the last bytes passed, or the first command after a time without commands.
     private(set) var lastProgress: Int64
     private(set) var sentCount: UInt64 = 0
     /// The number of subscriptions that the server has not confirmed.
@@ -71,7 +71,7 @@ final class RedisConnection {
     private var usualLength = 0
     private var wantsWrite = false
     private var watchedEvents: CInt = 0
-    /// Whether a reply has come since ``lastProgress`` was set.
+    /// Whether bytes have passed since ``lastProgress`` was set.
     private var hasProgress = false
 
     /// Begins to connect; `address` is an IP address.
@@ -224,7 +224,6 @@ final class RedisConnection {
     private func receive(_ reply: UnsafeMutablePointer<redisReply>?, for call: RedisCall) {
         self.owedCount -= 1
         guard let reply else { return self.outcomes.append(Outcome(call: call, reply: nil)) }
-        self.hasProgress = true
         self.usualLength += (Self.length(of: reply.pointee) - self.usualLength) / 8
         // A late reply is dropped without a copy.
         guard !call.isSettled else { return }
@@ -296,7 +295,11 @@ final class RedisConnection {
 
     /// Reads and writes as far as the socket permits.
     func serve(_ events: CInt, now: Int64) {
-        if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting { self.write() }
+        if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting {
+            // The server has read something of a long command.
+            self.hasProgress = true
+            self.write()
+        }
         if self.phase != .connecting, events & CInt(CSHIMS_READABLE | CSHIMS_BROKEN) != 0 { self.read() }
         if self.hasProgress {
             self.hasProgress = false
@@ -323,9 +326,15 @@ final class RedisConnection {
             let before = (context.pointee.c.reader.pointee.len, self.owedCount)
             redisAsyncHandleRead(context)
             // Further replies, or the rest of a long one, are likely to be there already.
-            guard self.owedCount > 0, self.context != nil,
-                before != (context.pointee.c.reader.pointee.len, self.owedCount)
-            else { break }
+            guard self.context != nil else { break }
+            let length = context.pointee.c.reader.pointee.len
+            guard length <= Self.longestReply else {
+                self.close("The server sent a reply of more than \(Self.longestReply) bytes.")
+                break
+            }
+            guard before != (length, self.owedCount) else { break }
+            self.hasProgress = true
+            if self.owedCount == 0 { break }
         }
         // Waking callers together costs fewer calls of the system.
         for (call, value) in self.values { call.settle(.success(value)) }
