@@ -8,7 +8,7 @@ import TintypeTestTraits
 
 @testable import TintypeRedis
 
-/// Replies that break the protocol. hiredis would end the process for some of them.
+/// Replies that break the protocol, for some of which hiredis would end the process.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct HostileServerTests {
     private static func client(_ port: Int) -> RedisClient {
         var configuration = RedisConfiguration(.standalone(RedisAddress("127.0.0.1", port: port)))

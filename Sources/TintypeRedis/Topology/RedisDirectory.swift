@@ -64,17 +64,16 @@ struct RedisDirectory {
         }
     }
 
-    /// Returns a node that sends messages of channels, or `nil` if that is not known yet; attempts take turns.
-    mutating func messageTarget(attempt: Int, now: Int64) -> RedisAddress? {
+    /// Returns the nodes of which each sends all messages of channels; none if they are not known yet.
+    mutating func messageTargets(now: Int64) -> [RedisAddress] {
         switch self.deployment {
-        case .standalone(let address): return address
+        case .standalone(let address): return [address]
         case .cluster:
             self.refreshOld(now)
-            guard let masters = self.layout?.masters, !masters.isEmpty else { return nil }
-            return masters[attempt % masters.count]
+            return self.layout?.masters ?? []
         case .sentinel:
             self.refreshOld(now)
-            return self.master
+            return [self.master].compactMap { $0 }
         }
     }
 
