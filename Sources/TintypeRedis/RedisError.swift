@@ -5,6 +5,7 @@
 /// Cancellation is never such an error: it is always a `CancellationError`.
 ///
 /// ```swift
+/// let client = RedisClient(RedisConfiguration(.standalone(RedisAddress("127.0.0.1"))))
 /// do {
 ///     _ = try await client.run(RedisCommand("GET", "greeting", key: "greeting", isReadOnly: true))
 /// } catch let error as RedisError where error.code == .timedOut {

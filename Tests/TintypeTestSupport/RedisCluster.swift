@@ -61,6 +61,9 @@ public final class RedisCluster: Sendable {
     ///
     /// - Throws: ``TestSupportError`` if a server refuses.
     public func assign(slot: Int, to number: Int) throws {
+        // A node that imports a slot gets the highest epoch with it, so that the other nodes believe it.
+        let other = self.names[(number + 1) % Self.masterCount]
+        _ = try? self.masters[number].run("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", other)
         for server in [self.masters[number]] + self.masters {
             try server.run("CLUSTER", "SETSLOT", "\(slot)", "NODE", self.names[number])
         }

@@ -11,7 +11,7 @@ final class RedisCall: Sendable {
     enum Purpose: Sendable {
         /// A caller waits for the reply.
         case caller
-        /// The reply belongs to the greeting of a connection.
+        /// The command belongs to the greeting of a connection, or is `ASKING`.
         case greeting
         /// The reply says which node serves which keys.
         case directory

@@ -27,13 +27,19 @@ final class RedisConnection {
 
     /// The most replies that the server may owe, so that a server that pauses does not fill the memory.
     private static let owedLimit = 1_024
+    /// The bytes of replies that the server may owe, as far as earlier replies tell.
+    ///
+    /// More would wait in the buffers of the sockets, which makes each reply cost up to twice the processor time.
+    private static let owedBytes = 512 << 10
+    /// The replies that the server may owe, even if they are long.
+    private static let leastOwed = 8
     /// The most bytes that wait to be written when a further command is added.
     private static let unwrittenLimit = 256 << 10
     /// The size of the buffer that the reader keeps for the next reply, instead of 16 KiB.
     private static let keptBuffer = 1 << 20
-    /// hiredis reads so many bytes at once.
-    private static let readSize = 16 << 10
-    /// The most reads in a row for one reply, so that a large reply does not keep other connections waiting.
+    /// The longest text that a Redis server stores, with its usual configuration.
+    private static let longestReply = 512 << 20
+    /// The most reads in a row, so that large replies do not keep other connections waiting.
     private static let readsInRow = 16
 
     let descriptor: CInt
@@ -44,7 +50,7 @@ final class RedisConnection {
     private(set) var failure = "The connection was closed."
     /// The number of calls whose replies have not come.
     private(set) var owedCount = 0
-    /// The moment of the last reply, or of the first command after a time without commands.
+    /// The moment at which the last bytes passed, or the first command after a time without commands.
     private(set) var lastProgress: Int64
     private(set) var sentCount: UInt64 = 0
     /// The number of subscriptions that the server has not confirmed.
@@ -57,11 +63,15 @@ final class RedisConnection {
     /// Allocated, because hiredis keeps its address until the context is freed.
     private let replyGuard: UnsafeMutablePointer<chiredis_guard>
     private var outcomes: [Outcome] = []
+    /// The values of callers, which are woken at the end of a read.
+    private var values: [(call: RedisCall, value: RedisValue)] = []
     private var messages: [Message] = []
     private var scratch: [UInt8] = []
+    /// The moving average of the lengths of replies.
+    private var usualLength = 0
     private var wantsWrite = false
     private var watchedEvents: CInt = 0
-    /// Whether a reply has come since ``lastProgress`` was set.
+    /// Whether bytes have passed since ``lastProgress`` was set.
     private var hasProgress = false
 
     /// Begins to connect; `address` is an IP address.
@@ -152,6 +162,9 @@ final class RedisConnection {
     /// Whether the server takes a further command now.
     var hasRoom: Bool {
         guard self.phase == .ready, self.owedCount < Self.owedLimit, let context = self.context else { return false }
+        guard self.owedCount < Self.leastOwed || self.owedCount * self.usualLength < Self.owedBytes else {
+            return false
+        }
         return chiredis_unwritten(context) < Self.unwrittenLimit
     }
 
@@ -211,12 +224,18 @@ final class RedisConnection {
     private func receive(_ reply: UnsafeMutablePointer<redisReply>?, for call: RedisCall) {
         self.owedCount -= 1
         guard let reply else { return self.outcomes.append(Outcome(call: call, reply: nil)) }
-        self.hasProgress = true
+        self.usualLength += (Self.length(of: reply.pointee) - self.usualLength) / 8
         // A late reply is dropped without a copy.
         guard !call.isSettled else { return }
         let result = RedisReply(taking: reply)
-        if call.purpose == .caller, case .value(let value) = result { return call.settle(.success(value)) }
+        if call.purpose == .caller, case .value(let value) = result { return self.values.append((call, value)) }
         self.outcomes.append(Outcome(call: call, reply: result))
+    }
+
+    /// The bytes of a reply, without what is deep inside of it.
+    private static func length(of reply: redisReply) -> Int {
+        guard reply.type == REDIS_REPLY_ARRAY else { return reply.len }
+        return (0..<reply.elements).reduce(0) { $0 + (reply.element[$1]?.pointee.len ?? 0) }
     }
 
     // MARK: Messages
@@ -276,7 +295,11 @@ final class RedisConnection {
 
     /// Reads and writes as far as the socket permits.
     func serve(_ events: CInt, now: Int64) {
-        if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting { self.write() }
+        if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting {
+            // The server has read something of a long command.
+            self.hasProgress = true
+            self.write()
+        }
         if self.phase != .connecting, events & CInt(CSHIMS_READABLE | CSHIMS_BROKEN) != 0 { self.read() }
         if self.hasProgress {
             self.hasProgress = false
@@ -300,11 +323,22 @@ final class RedisConnection {
     private func read() {
         for _ in 0..<Self.readsInRow {
             guard let context = self.context else { return }
-            let length = context.pointee.c.reader.pointee.len
+            let before = (context.pointee.c.reader.pointee.len, self.owedCount)
             redisAsyncHandleRead(context)
-            // The rest of a long reply is likely to be there already.
-            guard self.context != nil, context.pointee.c.reader.pointee.len == length + Self.readSize else { return }
+            // Further replies, or the rest of a long one, are likely to be there already.
+            guard self.context != nil else { break }
+            let length = context.pointee.c.reader.pointee.len
+            guard length <= Self.longestReply else {
+                self.close("The server sent a reply of more than \(Self.longestReply) bytes.")
+                break
+            }
+            guard before != (length, self.owedCount) else { break }
+            self.hasProgress = true
+            if self.owedCount == 0 { break }
         }
+        // Waking callers together costs fewer calls of the system.
+        for (call, value) in self.values { call.settle(.success(value)) }
+        self.values.removeAll(keepingCapacity: true)
     }
 
     private func updateWatch() -> Bool {

@@ -8,9 +8,13 @@ import TintypeConcurrency
 ///
 /// A turn of the loop takes the new calls of all tasks and writes them with one call of the system per connection.
 actor RedisEngine {
+    /// The first and the longest pause before a call is sent again, in nanoseconds.
     private static let firstRepeatDelay: Int64 = 5_000_000
     private static let longestRepeatDelay: Int64 = 100_000_000
+    /// The most times that a read is sent again after a lost connection.
     private static let repeatLimit = 16
+    /// The most redirections that are followed without a pause.
+    private static let redirectionLimit = 4
     /// The time without messages after which the client checks that its subscriptions still exist, in nanoseconds.
     private static let probeInterval: Int64 = 5_000_000_000
 
@@ -43,7 +47,7 @@ actor RedisEngine {
     private var buffers: [String: [MessageBuffer]] = [:]
     private var messageNode: RedisNode?
     private var messageSchedule: ReconnectSchedule
-    private var messageAttempts = 0
+    private var messageFailures = 0
     private var nextMessageAttempt = Int64.min
     private var nextProbe = Int64.max
     private var isStopped = false
@@ -165,6 +169,7 @@ actor RedisEngine {
         guard let command = call.command else { return }
         guard let address = self.directory.target(of: command, now: self.now) else {
             self.directory.refresh(now: self.now)
+            if let failure = self.directory.failure(until: call.deadline) { return call.fail(failure) }
             return self.unrouted.append(call)
         }
         self.enqueue(call, at: self.node(address, role: .master))
@@ -214,7 +219,7 @@ actor RedisEngine {
     private func sendQueue(of node: RedisNode) {
         var next = node.leastBusy
         while let connection = next, connection.hasRoom, let (call, command, needsAsking) = node.queue.popFirst() {
-            if needsAsking { connection.send(self.greeting("ASKING"), RedisCommand("ASKING"), now: self.now) }
+            if needsAsking { self.send(RedisCommand("ASKING"), over: connection) }
             connection.send(call, command, now: self.now)
             next = node.leastBusy
         }
@@ -224,10 +229,6 @@ actor RedisEngine {
         if next == nil { node.queue.dropSettled() }
         guard !node.queue.isEmpty || next != nil, node.nextAttempt <= self.now else { return }
         self.open(node)
-    }
-
-    private func greeting(_ name: String) -> RedisCall {
-        RedisCall(RedisCommand(name), purpose: .greeting, timeBudget: .zero, now: self.now)
     }
 
     // MARK: Connections
@@ -255,10 +256,13 @@ actor RedisEngine {
         guard let connection else { return self.recordFailure(of: node, failure) }
         self.connections[connection.descriptor] = connection
         node.connections.append(connection)
-        for command in Greeting(self.configuration, role: node.role).commands {
-            let call = RedisCall(command, purpose: .greeting, timeBudget: .zero, now: self.now)
-            connection.send(call, command, now: self.now)
-        }
+        for command in Greeting(self.configuration, role: node.role).commands { self.send(command, over: connection) }
+    }
+
+    /// Sends a command of the client's own.
+    private func send(_ command: RedisCommand, over connection: RedisConnection) {
+        let call = RedisCall(command, purpose: .greeting, timeBudget: .zero, now: self.now)
+        connection.send(call, command, now: self.now)
     }
 
     private func addresses(of host: String) -> NameState {
@@ -288,7 +292,10 @@ actor RedisEngine {
     /// Records a failure, and fails the calls that cannot wait for the next attempt.
     private func recordFailure(of node: RedisNode, _ error: RedisError, pause: Int64) {
         node.recordFailure(error, pause: pause, now: self.now)
-        if node === self.messageNode { self.nextMessageAttempt = self.now + self.messageSchedule.pauseAfterFailure() }
+        if node === self.messageNode {
+            self.messageFailures += 1
+            self.nextMessageAttempt = self.now + self.messageSchedule.pauseAfterFailure()
+        }
         guard node.connections.isEmpty else { return }
         self.directory.refresh(now: self.now)
         for call in node.queue.removeAll() {
@@ -382,10 +389,14 @@ actor RedisEngine {
 
     /// Decides what the error of a server means for a call.
     private func judge(_ text: String, _ call: RedisCall, _ node: RedisNode) {
-        let error = RedisError(reply: text, from: node.address)
-        if self.directory.hasAlternatives, let redirection = Redirection(text, from: node.address),
-            call.recordRepeat(nil) <= Self.repeatLimit
-        {
+        if self.directory.hasAlternatives, let redirection = Redirection(text, from: node.address) {
+            guard call.recordRepeat(nil) <= Self.redirectionLimit else {
+                self.directory.refresh(now: self.now)
+                return self.delay(
+                    call,
+                    RedisError(.clusterDown, "The nodes disagree on a slot: \(node.address) answered \(text).")
+                )
+            }
             switch redirection {
             case .moved(let slot, let address):
                 self.directory.move(slot: slot, to: address)
@@ -395,6 +406,7 @@ actor RedisEngine {
             }
             return
         }
+        let error = RedisError(reply: text, from: node.address)
         guard self.directory.hasAlternatives, error.code == .clusterDown || error.code == .readOnly else {
             return call.fail(error)
         }
@@ -426,9 +438,11 @@ actor RedisEngine {
         call.settle(.success(.null))
         let known = self.directory.nodes
         for (address, role) in known { self.node(address, role: role).role = role }
-        // Other nodes have left, or were only asked.
+        // Other nodes have left, were only asked, or receive their first slots.
         for (address, node) in self.nodes where !known.contains(where: { $0.address == address }) {
-            for connection in node.connections { connection.close("\(address) left the cluster.") }
+            for connection in node.connections where connection.isIdle {
+                connection.close("\(address) serves no slots.")
+            }
             for call in node.queue.removeAll() { self.route(call) }
             if node.connections.isEmpty { self.nodes[address] = nil }
         }
@@ -445,11 +459,11 @@ actor RedisEngine {
         guard let (current, address) = self.directoryCall, current === call else { return }
         self.directoryCall = nil
         call.settle(.success(.null))
-        guard self.directory.fail(now: self.now) else { return }
         let error =
             error ?? self.nodes[address]?.lastError
             ?? RedisError(.disconnected, "\(address) did not answer within \(self.configuration.connectTimeout).")
-        for call in self.unrouted.removeAll() { self.delay(call, error) }
+        guard self.directory.fail(error, now: self.now) else { return }
+        for call in self.unrouted.removeAll() { self.route(call) }
     }
 
     // MARK: Messages
@@ -492,23 +506,23 @@ actor RedisEngine {
         guard !self.buffers.isEmpty else { return }
         if let connection = self.messageConnection {
             guard self.nextProbe <= self.now, connection.phase == .ready else { return }
-            // The master may have changed without an end of the connection.
-            let target = self.directory.messageTarget(attempt: self.messageAttempts, now: self.now)
-            if let target, target != self.messageNode?.address {
-                return connection.close("\(target) is the master now.")
+            // Another node may have become the master, although the connection has not ended.
+            let targets = self.directory.messageTargets(now: self.now)
+            if let address = self.messageNode?.address, !targets.isEmpty, !targets.contains(address) {
+                return connection.close("\(address) is no master any more.")
             }
             self.nextProbe = self.now + Self.probeInterval
             connection.subscribe(Array(self.buffers.keys.prefix(1)), now: self.now)
         } else if self.nextMessageAttempt <= self.now {
             for buffer in self.buffers.values.joined() { buffer.unconfirm() }
-            guard let address = self.directory.messageTarget(attempt: self.messageAttempts, now: self.now) else {
-                return self.directory.refresh(now: self.now)
-            }
+            let targets = self.directory.messageTargets(now: self.now)
+            guard !targets.isEmpty else { return self.directory.refresh(now: self.now) }
+            // The masters of a cluster are tried in turn.
+            let address = targets[self.messageFailures % targets.count]
             if self.messageNode?.address != address {
                 self.messageNode = RedisNode(address, role: .master, schedule: ReconnectSchedule(self.configuration))
             }
-            guard let node = self.messageNode else { return }
-            self.open(node)
+            if let node = self.messageNode { self.open(node) }
         }
     }
 

@@ -30,6 +30,8 @@ struct RedisDirectory {
     private var lastQuestion = Int64.min / 2
     private var lastAnswer = Int64.min / 2
     private var schedule: ReconnectSchedule
+    /// The last error, after all sources have failed.
+    private var failure: RedisError?
 
     init(_ configuration: RedisConfiguration) {
         self.deployment = configuration.deployment
@@ -62,17 +64,16 @@ struct RedisDirectory {
         }
     }
 
-    /// Returns a node that sends messages of channels, or `nil` if that is not known yet; attempts take turns.
-    mutating func messageTarget(attempt: Int, now: Int64) -> RedisAddress? {
+    /// Returns the nodes of which each sends all messages of channels; none if they are not known yet.
+    mutating func messageTargets(now: Int64) -> [RedisAddress] {
         switch self.deployment {
-        case .standalone(let address): return address
+        case .standalone(let address): return [address]
         case .cluster:
             self.refreshOld(now)
-            guard let masters = self.layout?.masters, !masters.isEmpty else { return nil }
-            return masters[attempt % masters.count]
+            return self.layout?.masters ?? []
         case .sentinel:
             self.refreshOld(now)
-            return self.master
+            return [self.master].compactMap { $0 }
         }
     }
 
@@ -92,6 +93,12 @@ struct RedisDirectory {
 
     /// The moment of the next question.
     var nextQuestionTime: Int64? { self.isAsking || self.dueTime == .max ? nil : self.dueTime }
+
+    /// Returns the error of the sources if none of them is asked again before `deadline`.
+    func failure(until deadline: Int64) -> RedisError? {
+        guard let failure, let time = self.nextQuestionTime, time > deadline else { return nil }
+        return failure
+    }
 
     /// Asks soon where the masters are.
     mutating func refresh(now: Int64) {
@@ -143,6 +150,7 @@ struct RedisDirectory {
         }
         self.sourceNumber = 0
         self.failuresInRow = 0
+        self.failure = nil
         self.schedule.reset()
         self.isAsking = false
         self.lastAnswer = now
@@ -150,7 +158,7 @@ struct RedisDirectory {
     }
 
     /// Records that a question had no answer; returns whether all sources have failed.
-    mutating func fail(now: Int64) -> Bool {
+    mutating func fail(_ error: RedisError, now: Int64) -> Bool {
         self.isAsking = false
         self.sourceNumber += 1
         self.failuresInRow += 1
@@ -158,6 +166,7 @@ struct RedisDirectory {
             self.dueTime = now
             return false
         }
+        self.failure = error
         self.dueTime = now + self.schedule.pauseAfterFailure()
         return true
     }
