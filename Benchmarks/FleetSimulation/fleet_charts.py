@@ -96,20 +96,20 @@ def sizes_chart(rows, slow, rate=20):
     lines = lambda rows, keys, value: [(key, series(rows, key, value)) for key in keys]
     keys = list(LINES)
     body = panel(
-        70, 50, "Requests to the origin, of 1,000 of the clients",
+        70, 50, "Requests to the origin for each 1,000 requests of clients",
         lines(rows, keys[:5], lambda r: float(r["origin_per_1000"])), [1, 3, 10, 30, 100, 300, 1000], bounds=(1, 1000),
     )
     body += panel(
-        530, 50, "Most requests at once for one source, origin of 2 s, empty caches",
+        530, 50, "Most requests at once for one source: empty caches, slow origin",
         lines(slow, keys[:2] + keys[3:5], lambda r: float(r["first_most_at_once"])), [1, 3, 10, 30, 100, 300, 1000],
         bounds=(0.9, 1100),
     )
     body += panel(
-        70, 350, "Commands to the shared tier a second, 20 requests a second and node",
+        70, 350, "Commands to the shared tier a second",
         lines(rows, keys[4:], commands), [10, 100, 1000, 10000, 100000], bounds=(10, 100000),
     )
     body += panel(
-        530, 350, "Requests of the busiest node, as a multiple of the mean",
+        530, 350, "Requests of the busiest server, as a multiple of the mean",
         lines(rows, [keys[1], keys[2], keys[4]], lambda r: float(r["busiest_node"])), [1, 2, 5, 10, 20, 50], bounds=(0.9, 60),
     )
     body += ['<text x="450" y="620" text-anchor="end">servers</text>', '<text x="910" y="620" text-anchor="end">servers</text>']
@@ -123,9 +123,9 @@ def loss_chart(rows, begin=660, end=860):
     keys = [("no-shared-tier", "round-robin"), ("no-shared-tier", "source-hash"), ("single-flight", "round-robin")]
     lines = {}
     for key in keys:
-        # The mean of five seconds, so that the lines are calm enough to tell them apart.
+        # The mean of the last five seconds, so that the lines are calm enough to tell them apart.
         counts = {int(r["second"]): int(r["origin_requests"]) for r in rows if (r["sharing"], r["balancing"]) == key}
-        lines[key] = [(s, sum(counts.get(s + d, 0) for d in range(-2, 3)) / 5) for s in range(begin, end)]
+        lines[key] = [(s, sum(counts.get(s + d, 0) for d in range(-4, 1)) / 5) for s in range(begin, end)]
         most = max(most, max(v for _, v in lines[key]))
     most = math.ceil(most / 20) * 20
     x = lambda second: left + (second - begin) / (end - begin) * width
@@ -134,7 +134,7 @@ def loss_chart(rows, begin=660, end=860):
         f'<text x="{left}" y="{top - 20}" font-weight="bold">Requests to the origin a second, when five of ten servers are lost'
         " for a minute</text>",
         f'<rect x="{x(700):.1f}" y="{top}" width="{x(760) - x(700):.1f}" height="{height}" fill="#f2f2f2"/>',
-        f'<text x="{x(730):.1f}" y="{top + 16}" text-anchor="middle">five servers</text>',
+        f'<text x="{x(730):.1f}" y="{top + 16}" text-anchor="middle">five servers left</text>',
         f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#888"/>',
     ]
     for tick in range(0, most + 1, 20):
