@@ -25,7 +25,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test docs examples lint format build build-all smallest bench counts conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test docs examples lint format build build-all smallest bench counts fleet fleet-test conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -40,6 +40,8 @@ help:
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make counts    compare counted rows with Benchmarks/Thresholds: allocations, suspensions, the walk'
+	@echo 'make fleet     simulate fleets of up to 1,000 servers, and draw the charts of Docs/fleet.md (minutes)'
+	@echo 'make fleet-test  test that simulation'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files;'
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
@@ -123,6 +125,15 @@ counts:
 	@.ci/walk --check
 	@.ci/beside Benchmarks -c release --product TintypeBenchmarks
 	@Benchmarks/check-counts "$(RELEASE)/TintypeBenchmarks"
+
+# The simulation needs no library: both build in seconds.
+fleet:
+	@.ci/beside Benchmarks -c release --product FleetSimulation
+	@Benchmarks/FleetSimulation/run "$(RELEASE)/FleetSimulation"
+
+fleet-test:
+	@.ci/beside Benchmarks --product tintype-benchmarksPackageTests
+	$(SWIFT) test --package-path Benchmarks --scratch-path .build --skip-build --disable-xctest
 
 conformance:
 	@.ci/setup build

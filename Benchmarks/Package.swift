@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// Measurements: make bench, and debug-times.
+// Measurements: make bench, make fleet, and debug-times.
 
 /// The name that SwiftPM gives the root package: that of its folder.
 ///
@@ -48,6 +48,21 @@ let package = Package(
                 .product(name: "TintypeTestSupport", package: "tintype"),
             ],
             path: "CodecTimes",
+            packageAccess: false,
+            swiftSettings: policy
+        ),
+        // Needs no library, so it compiles in seconds.
+        .executableTarget(
+            name: "FleetSimulation",
+            path: "FleetSimulation",
+            exclude: ["fleet_charts.py", "run"],
+            packageAccess: false,
+            swiftSettings: policy
+        ),
+        .testTarget(
+            name: "FleetSimulationTests",
+            dependencies: ["FleetSimulation"],
+            path: "Tests/FleetSimulationTests",
             packageAccess: false,
             swiftSettings: policy
         ),
