@@ -233,7 +233,7 @@ let package = Package(
                 "CTintypeDescriptorLimit", "CTintypeShims",
             ],
             in: "Tests",
-            exclude: ["Fixtures"]
+            exclude: ["Fixtures", "s3_origin.py"]
         ),
         // Apart from TintypeTestSupport, which programs without Swift Testing use as well.
         module("TintypeTestTraits", ["TintypeTestSupport", "TintypeConcurrency"], in: "Tests"),
@@ -310,7 +310,7 @@ let package = Package(
                 "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
                 "TintypeImgproxy", "TintypeTestSupport",
             ],
-            exclude: ["Page", "Server/client_urls.py", "Sources/s3_origin.py"]
+            exclude: ["Page", "Server/client_urls.py"]
         ),
         tests(
             "TintypeImportTests",
