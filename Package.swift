@@ -88,6 +88,7 @@ let package = Package(
     name: "tintype",
     products: [
         .library(name: "Tintype", targets: ["Tintype"]),
+        .library(name: "TintypeCluster", targets: ["TintypeCluster"]),
         .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
         .library(name: "TintypeServer", targets: ["TintypeServer"]),
         .library(name: "TintypeTargets", targets: ["TintypeTargets"]),
@@ -193,6 +194,7 @@ let package = Package(
         ),
 
         // Floor 5
+        module("TintypeCluster", ["Tintype", "TintypeConcurrency", "TintypeHTTP"]),
         module("TintypePrometheus", ["Tintype"]),
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
@@ -302,6 +304,10 @@ let package = Package(
                 "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
+        ),
+        tests(
+            "TintypeClusterTests",
+            ["TintypeCluster", "Tintype", "TintypeTestSupport"]
         ),
         tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage"]),
         tests(
