@@ -15,7 +15,9 @@ extension ColdTier {
         public let revision: String
         /// The name of the tier in statistics and activities.
         public var name = "s3"
-        /// The most bytes of an entry; the tier does not accept larger ones. The default is 64 MiB.
+        /// The most bytes of an entry; the tier does not accept larger ones.
+        ///
+        /// The default is 64 MiB.
         public var maximumEntrySize = 64 << 20
         /// The rules for retries of all requests; by default up to three tries, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()

@@ -3,9 +3,9 @@
 import CTintypeCrypto
 import FoundationEssentials
 
-/// A value that is equal only to itself. Requests that have one share no transfer.
+/// A value that is equal only to itself.
 ///
-/// A shared transfer may have started before a change that the second request must follow.
+/// Requests that have one share no transfer. A shared transfer may have started before a change that the second request must follow.
 package final class RequestToken: Sendable, Hashable {
     package init() {}
 
