@@ -201,7 +201,7 @@ let package = Package(
         ),
 
         // Floor 5
-        module("TintypeCluster", ["Tintype", "TintypeConcurrency", "TintypeRedis"]),
+        module("TintypeCluster", ["Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypeRedis"]),
         module("TintypePrometheus", ["Tintype"]),
         module("TintypeTargets", ["Tintype", "TintypeConcurrency"]),
 
@@ -245,7 +245,7 @@ let package = Package(
                 "CTintypeDescriptorLimit", "CTintypeShims",
             ],
             in: "Tests",
-            exclude: ["Fixtures"]
+            exclude: ["Fixtures", "s3_origin.py"]
         ),
         // Apart from TintypeTestSupport, which programs without Swift Testing use as well.
         module("TintypeTestTraits", ["TintypeTestSupport", "TintypeConcurrency"], in: "Tests"),
@@ -327,7 +327,7 @@ let package = Package(
                 "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
                 "TintypeImgproxy", "TintypeTestSupport",
             ],
-            exclude: ["Page", "Server/client_urls.py", "Sources/s3_origin.py"]
+            exclude: ["Page", "Server/client_urls.py"]
         ),
         tests(
             "TintypeImportTests",

@@ -10,20 +10,48 @@ public import TintypeHTTP
 public struct DownloadRequest: Sendable, Hashable {
     /// The method of a request.
     public struct Method: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case get = "GET"
-            case head = "HEAD"
+        private enum Value: Sendable, Hashable {
+            case get
+            case head
+            case put(RequestBody)
+            case delete(RequestToken)
         }
 
         private let value: Value
 
         /// The name of the method in the request line.
-        public var description: String { self.value.rawValue }
+        public var description: String {
+            switch self.value {
+            case .get: "GET"
+            case .head: "HEAD"
+            case .put: "PUT"
+            case .delete: "DELETE"
+            }
+        }
 
         /// Transfer the resource.
         public static let get = Method(value: .get)
         /// Transfer only the head: the response has no body.
         public static let head = Method(value: .head)
+
+        /// Returns a method that replaces the resource by `data`; equal only to itself.
+        package static func put(_ data: Data) -> Method { Method(value: .put(RequestBody(data))) }
+
+        /// Returns a method that deletes the resource; equal only to itself.
+        package static func delete() -> Method { Method(value: .delete(RequestToken())) }
+
+        /// The bytes to send, if the method sends any.
+        var body: RequestBody? {
+            if case .put(let body) = self.value { body } else { nil }
+        }
+
+        /// Whether the request changes nothing on the server, so that it may follow redirects.
+        var isSafe: Bool {
+            switch self.value {
+            case .get, .head: true
+            case .put, .delete: false
+            }
+        }
     }
 
     /// The resource: an `http`, `https`, `file` or `data` URL.
@@ -70,6 +98,8 @@ public struct DownloadRequest: Sendable, Hashable {
     public var unixSocketPath: String?
     /// Whether to accept a certificate that cannot be verified: anyone on the way can then read and change the body.
     public var allowsInvalidCertificates: Bool
+    /// A token for a request that must not share a transfer, because it must see all earlier changes; by default `nil`.
+    package var token: RequestToken?
 
     /// Creates a request.
     ///

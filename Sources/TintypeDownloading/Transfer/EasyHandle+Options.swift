@@ -29,8 +29,9 @@ final class HeaderList {
 // The settings that only some requests or configurations have.
 
 extension EasyHandle {
-    func set(_ options: TransportOptions) {
-        if options.method == .head { ccurl_setopt_long(self.easy, CURLOPT_NOBODY, 1) }
+    /// Returns false without memory for a copy of the body.
+    func set(_ options: TransportOptions) -> Bool {
+        guard self.set(options.method) else { return false }
         if let path = options.unixSocketPath {
             ccurl_setopt_string(self.easy, CURLOPT_UNIX_SOCKET_PATH, path)
             // The ports cannot tell such sockets apart, and HTTP/2 needs the socket whose frames are watched.
@@ -52,6 +53,19 @@ extension EasyHandle {
             self.set(key.accessKey, key.secretKey, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
         case nil: break
         }
+        return true
+    }
+
+    private func set(_ method: DownloadRequest.Method) -> Bool {
+        if method == .head { return ccurl_setopt_long(self.easy, CURLOPT_NOBODY, 1) == CURLE_OK }
+        if let body = method.body {
+            // Not CURLOPT_UPLOAD: every libcurl hashes these bytes for its signature, and sends them again by itself
+            // over another connection.
+            let code = body.data.withUnsafeBytes { ccurl_copy_body(self.easy, $0.baseAddress, $0.count) }
+            guard code == CURLE_OK else { return false }
+        }
+        guard !method.isSafe else { return true }
+        return ccurl_setopt_string(self.easy, CURLOPT_CUSTOMREQUEST, method.description) == CURLE_OK
     }
 
     func use(_ jar: CookieJar) {

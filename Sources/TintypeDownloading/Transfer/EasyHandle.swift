@@ -79,7 +79,7 @@ final class EasyHandle {
         guard self.set(options?.tls ?? configuration.tls), self.set(options?.proxy ?? configuration.proxy) else {
             return nil
         }
-        if let options { self.set(options) }
+        guard options.map(self.set) ?? true else { return nil }
     }
 
     deinit {

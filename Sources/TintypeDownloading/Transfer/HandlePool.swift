@@ -78,7 +78,9 @@ struct HandlePool {
 
     private func headers(of transfer: Transfer) throws(DownloadError) -> HeaderList {
         var own = transfer.outgoing.headers
-        if case .awsSignature(let key)? = transfer.outgoing.options?.credentials?.value { own += key.fields }
+        if case .awsSignature(let key)? = transfer.outgoing.options?.credentials?.value {
+            own += key.fields(for: transfer.request.method.body)
+        }
         let rest = transfer.asksForRest ? transfer.resumption : nil
         if let defaultHeaders, own.isEmpty, rest == nil { return defaultHeaders }
         var headers = self.configuration.value.requestHeaders

@@ -140,6 +140,6 @@ struct ResponseRules {
         }
     }
 
-    /// Whether a response may have no body; 304 and its like have none.
-    private func mayBeEmpty(_ status: Int) -> Bool { self.method == .head || !(200..<300 ~= status) }
+    /// Whether a response may have no body; responses with 304, and responses to writes, have none.
+    private func mayBeEmpty(_ status: Int) -> Bool { self.method != .get || !(200..<300 ~= status) }
 }

@@ -471,7 +471,7 @@ final class Transfer {
 
     /// The address to go on with, or `nil` if the response is no redirect.
     func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
-        guard self.machine.failure == nil, !self.isSuccess else { return nil }
+        guard self.machine.failure == nil, !self.isSuccess, self.request.method.isSafe else { return nil }
         return try Redirect.target(
             of: self.response,
             count: self.metrics.redirectCount,

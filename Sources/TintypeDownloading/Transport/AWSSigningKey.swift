@@ -28,9 +28,9 @@ package struct AWSSigningKey: Sendable, Hashable, CustomStringConvertible {
     /// The public name of the key, without its secrets.
     package var description: String { "the signing key \(self.accessKey)" }
 
-    /// The fields of a request without a body that libcurl 7.88 does not add itself: it signs them as well.
-    var fields: HeaderFields {
-        var fields: HeaderFields = ["X-Amz-Content-Sha256": Self.digestOfNothing]
+    /// Returns the fields of a request that libcurl 7.88 does not add itself: it signs them as well.
+    func fields(for body: RequestBody?) -> HeaderFields {
+        var fields: HeaderFields = ["X-Amz-Content-Sha256": body?.digest ?? Self.digestOfNothing]
         if let sessionToken { fields.append(sessionToken, for: "X-Amz-Security-Token") }
         return fields
     }
@@ -39,7 +39,7 @@ package struct AWSSigningKey: Sendable, Hashable, CustomStringConvertible {
     var parameter: String { "aws:amz:\(self.region):\(self.service)" }
 
     /// Whether the parts are texts that libcurl reads as a whole.
-    var isSendable: Bool {
+    package var isSendable: Bool {
         // libcurl reads no more than 64 bytes of a region or a service, and ends them at a colon.
         let isScope = [self.region, self.service].allSatisfy {
             FieldText.isToken($0) && $0.utf8.count <= 64

@@ -6,7 +6,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-@testable import TintypeServer
+@testable import TintypeDownloading
 
 /// Objects of a real store, which checks signatures with Amazon's own code.
 @Suite(

@@ -6,7 +6,7 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
-@testable import TintypeServer
+@testable import TintypeDownloading
 
 /// The requests that a fetcher of S3 sends, without a store.
 @Suite(.waiting, .timeLimit(.minutes(5)))

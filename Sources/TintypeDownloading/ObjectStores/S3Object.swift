@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Tintype
 import TintypeHTTP
 
 /// The object that an `s3:` URL names.
-struct S3Object: Sendable {
+package struct S3Object: Sendable {
     let bucket: String
     /// The key as S3 has it.
     let key: [UInt8]
@@ -37,15 +36,18 @@ struct S3Object: Sendable {
         guard FieldText.isPlain(self.key), FieldText.isPlain(self.version ?? []) else {
             throw .notAnObject(url, "has a control character in its key or version")
         }
-        // libcurl, like every client of HTTP, would take such a segment out of the path.
-        let segments = self.key.split(separator: UInt8(ascii: "/"))
-        guard !segments.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
+        guard !Self.hasDots(self.key) else {
             throw .notAnObject(url, "has the segment . or .. in its key")
         }
     }
 
+    /// Whether a key has the segment `.` or `..`, which every client of HTTP would take out of the path.
+    package static func hasDots(_ key: [UInt8]) -> Bool {
+        key.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+    }
+
     /// Whether a bucket can have that name; old buckets have names that are not host names.
-    private static func isBucket(_ name: String) -> Bool {
+    package static func isBucket(_ name: String) -> Bool {
         3...255 ~= name.utf8.count && name != "..." && !name.contains("..")
             && name.utf8.allSatisfy { byte in
                 switch byte {

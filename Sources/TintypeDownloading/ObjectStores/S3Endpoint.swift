@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
-package import Tintype
 import TintypeHTTP
 
 /// The address of an S3 store, and the way in which its URLs name buckets.
@@ -71,22 +70,35 @@ package struct S3Endpoint: Sendable {
 
     /// Returns the URL of an object, in the spelling that is signed.
     func url(of object: S3Object) throws(DownloadError) -> URL {
-        let key = PercentEncoding.encode(object.key, allowing: "/")
-        let query = object.version.map { "?versionId=\(PercentEncoding.encode($0))" } ?? ""
+        let version = object.version.map { (name: "versionId", value: $0) }
+        return try self.url(bucket: object.bucket, key: object.key, query: [version].compactMap(\.self))
+    }
+
+    /// Returns the URL of an object, or of the bucket if the key is empty, in the spelling that is signed.
+    ///
+    /// The names in `query` must be plain and sorted.
+    package func url(
+        bucket: String,
+        key: [UInt8],
+        query: [(name: String, value: [UInt8])] = []
+    ) throws(DownloadError) -> URL {
         let base =
-            if self.style == .host, self.canBeLabels(object.bucket) {
-                "\(self.scheme)://\(object.bucket).\(self.authority)\(self.path)"
+            if self.style == .host, self.canBeLabels(bucket) {
+                "\(self.scheme)://\(bucket).\(self.authority)\(self.path)"
             } else {
-                "\(self.scheme)://\(self.authority)\(self.path)/\(object.bucket)"
+                "\(self.scheme)://\(self.authority)\(self.path)/\(bucket)"
             }
-        guard let url = URL(string: "\(base)/\(key)\(query)") else {
-            throw .notAnEndpoint("The S3 endpoint and the bucket \(object.bucket) make no URL")
+        let key = PercentEncoding.encode(key, allowing: "/")
+        let items = query.map { "\($0.name)=\(PercentEncoding.encode($0.value))" }
+        let text = "\(base)/\(key)" + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
+        guard let url = URL(string: text) else {
+            throw .notAnEndpoint("The S3 endpoint and the bucket \(bucket) make no URL")
         }
         return url
     }
 
     /// Returns the policy of a request to the endpoint; `nil` for the downloader's.
-    func admitted(by policy: NetworkPolicy?) -> NetworkPolicy? {
+    package func admitted(by policy: NetworkPolicy?) -> NetworkPolicy? {
         guard let exception else { return policy }
         var policy = policy ?? .publicInternet
         policy.exceptions.append(exception)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-package import Tintype
+import TintypeHTTP
 
 /// Fetches objects of S3 or a compatible store, with URLs such as `s3://bucket/holidays/beach.jpg`.
 ///

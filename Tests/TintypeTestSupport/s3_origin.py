@@ -5,6 +5,8 @@ Usage: s3_origin.py FILE. The server writes its port into FILE when it is ready.
 wrong, as S3 does, except for the bucket "public". It logs each request as a line of JSON on its output.
 """
 
+import hashlib
+import io
 import json
 import os
 import sys
@@ -39,6 +41,8 @@ def signature_fault(environ):
     present = {
         name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")
     }
+    # WSGI has no prefix for this field.
+    present["content-type"] = environ.get("CONTENT_TYPE", "")
     amazons = [name for name in present if name.startswith("x-amz-")]
     if "host" not in signed or any(name not in signed for name in amazons) or "x-amz-content-sha256" not in signed:
         return "HeadersNotSigned"
@@ -58,7 +62,11 @@ def signature_fault(environ):
     ])
     signer = S3SigV4Auth(Credentials(key, secret), service, region)
     expected = signer.signature(signer.string_to_sign(request, canonical), request)
-    return None if expected == field(header, "Signature") else "SignatureDoesNotMatch"
+    if expected != field(header, "Signature"):
+        return "SignatureDoesNotMatch"
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
+    return None if hashlib.sha256(body).hexdigest() == present["x-amz-content-sha256"] else "XAmzContentSHA256Mismatch"
 
 
 def canonical_text(text, safe):
@@ -77,7 +85,7 @@ class Store:
         if self.checks_signatures and not target.startswith("/public/"):
             fault = signature_fault(environ)
         names = ("HTTP_HOST", "HTTP_AUTHORIZATION", "HTTP_X_AMZ_SECURITY_TOKEN", "HTTP_ACCEPT", "HTTP_COOKIE")
-        line = {"target": target, "fault": fault} | {name: environ.get(name) for name in names}
+        line = {"method": environ["REQUEST_METHOD"], "target": target, "fault": fault} | {name: environ.get(name) for name in names}
         print(json.dumps(line), flush=True)
         if fault:
             body = f"<Error><Code>{fault}</Code></Error>".encode()
@@ -102,7 +110,7 @@ def fill(port):
         aws_secret_access_key="setup",
         config=Config(s3={"addressing_style": "path"}),
     )
-    for bucket in ("photos", "public"):
+    for bucket in ("photos", "public", "cache"):
         client.create_bucket(Bucket=bucket)
     keys = [
         "plain.jpg", "a b/c d.jpg", "é/ü😀.jpg", "a+b.jpg", "100%.jpg", "a%20b.jpg", "q?x=1&y#z.jpg", "~!$&'()*,;=:@.jpg",

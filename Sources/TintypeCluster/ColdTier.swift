@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Tintype
+
+/// A byte tier in a bucket of S3 or a compatible store: large, cheap and slow.
+///
+/// Make it the farthest tier. A look-up asks it only if no nearer tier has the entry, and a hit fills the nearer tiers.
+///
+/// ```swift
+/// let store = try ColdTier.Configuration(url: "s3://thumbnails/cache?region=eu-central-1", accessKey: "AKIA", secretKey: token)
+/// let cache = CacheActor(tiers: [DiskCache(), redis, ColdTier(store)], timeBudget: .seconds(5))
+/// ```
+///
+/// Stores are write-behind: the cache runs them in the background, in the order of their calls, and no load waits for
+/// them. The time budget of the cache applies to each, so choose one in which the largest entry can be sent.
+///
+/// The tier never removes an entry because of its age, and has no limit of size. Give the bucket a lifecycle rule that
+/// expires old objects.
+///
+/// The key needs the permissions `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` and `s3:ListBucket`. The last one lists
+/// the entries of a family before their removal, and lets the store answer 404 for a missing object.
+///
+/// An object that is damaged, or that another program has put there, is a miss.
+public struct ColdTier: ByteTier {
+    private let configuration: Configuration
+    private let names: ObjectNames
+    private let downloads: DownloadActor
+
+    /// Creates a tier, without a connection and without a thread.
+    ///
+    /// The first request starts a thread, which ends with the last copy of the tier.
+    ///
+    /// ```swift
+    /// let tier = ColdTier(try ColdTier.Configuration(url: "s3://thumbnails?endpoint=http://minio:9000"))
+    /// ```
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+        self.names = ObjectNames(prefix: configuration.prefix, revision: configuration.revision)
+        var downloads = DownloadActor.Configuration()
+        downloads.retryPolicy = configuration.retryPolicy
+        downloads.maximumConnectionsPerHost = 32
+        // The store redirects requests for a bucket of another region, which a signature for this region cannot follow.
+        downloads.maximumRedirects = 0
+        // The cache has a time budget. These limits only end requests that nobody waits for.
+        downloads.timeout = .seconds(60)
+        downloads.firstByteTimeout = nil
+        downloads.acceptHeader = ""
+        self.downloads = DownloadActor(configuration: downloads)
+    }
+
+    public var name: String { self.configuration.name }
+
+    /// Returns whether the tier stores an entry of this size: an original or a derived entry up to
+    /// ``Configuration/maximumEntrySize``.
+    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
+        byteCount <= self.configuration.maximumEntrySize
+    }
+
+    // MARK: Entries
+
+    public func entry(for key: CacheKey) async throws -> ByteEntry? {
+        var request = try self.request(.get, self.names.object(of: key))
+        request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
+        do {
+            return ByteEntry(encoded: try await self.downloads.response(for: request).body, for: key)
+        } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
+            return nil
+        } catch {
+            throw self.failure(error, to: "read an entry")
+        }
+    }
+
+    public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+        let limit = self.configuration.maximumEntrySize
+        guard data.count <= limit else {
+            throw CacheError(
+                code: .entryTooLarge,
+                message:
+                    "An entry of \(data.count) bytes is over the limit of \(limit) bytes of the cold store; raise its maximumEntrySize."
+            )
+        }
+        let object = ByteEntry(data: data, metadata: metadata).encoded(for: key)
+        var request = try self.request(.put(object), self.names.object(of: key))
+        request.headers = ["Content-Type": "application/octet-stream"]
+        // The store sends nothing while it receives.
+        request.timeout = .seconds(600)
+        do {
+            _ = try await self.downloads.response(for: request)
+        } catch {
+            throw self.failure(error, to: "store an entry")
+        }
+    }
+
+    public func remove(_ key: CacheKey) async throws -> Bool {
+        let object = self.names.object(of: key)
+        do {
+            // The answer to a deletion does not tell whether there was an object.
+            let isThere = try await self.sends(.head, object)
+            try await self.delete(object)
+            return isThere
+        } catch {
+            throw self.failure(error, to: "remove an entry")
+        }
+    }
+
+    /// Removes all entries of the family of `key` with any revision, and returns whether there were any.
+    ///
+    /// The tier lists them page by page, and deletes the entries of a page at once.
+    public func removeFamily(of key: CacheKey) async throws -> Bool {
+        let family = self.names.family(of: key)
+        var hasRemoved = false
+        var page: String?
+        do {
+            repeat {
+                let listing = try await self.listing(of: family, page: page)
+                let objects = listing.keys.filter { ObjectNames.isObject($0, of: family) }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for object in objects { group.addTask { try await self.delete(object) } }
+                    try await group.waitForAll()
+                }
+                hasRemoved = hasRemoved || !objects.isEmpty
+                page = listing.nextPage
+            } while page != nil
+        } catch {
+            throw self.failure(error, to: "remove the entries of a family")
+        }
+        return hasRemoved
+    }
+
+    // MARK: Requests
+
+    /// The most bytes of an object beyond the bytes of its entry: the key, the metadata and checksums.
+    private static let maximumHeadSize = 1 << 20
+
+    /// The codes of responses that no entry of this tier can be the cause of.
+    private static let foreign: Set<TintypeErrorCode> = [.bodyTooLarge, .emptyBody]
+
+    private func delete(_ object: String) async throws {
+        _ = try await self.sends(.delete(), object)
+    }
+
+    /// Sends a request for an object, and returns whether the store has it.
+    private func sends(_ method: DownloadRequest.Method, _ object: String) async throws -> Bool {
+        do {
+            _ = try await self.downloads.response(for: self.request(method, object))
+            return true
+        } catch let error as DownloadError where error.status == 404 {
+            return false
+        }
+    }
+
+    private func listing(of family: String, page: String?) async throws -> ObjectListing {
+        let token = page.map { (name: "continuation-token", value: Array($0.utf8)) }
+        let items = [("list-type", "2"), ("max-keys", "\(self.configuration.pageSize)"), ("prefix", family)]
+        let query = [token].compactMap(\.self) + items.map { ($0.0, Array($0.1.utf8)) }
+        let response = try await self.downloads.response(for: self.request(.get, "", query: query))
+        guard let listing = ObjectListing(response.body) else {
+            throw DownloadError(
+                code: .invalidResponse,
+                message: "It answered a request for a list with something else; check the endpoint in its URL."
+            )
+        }
+        return listing
+    }
+
+    /// Returns a request that shares no transfer, because it must see all earlier changes.
+    private func request(
+        _ method: DownloadRequest.Method,
+        _ object: String,
+        query: [(name: String, value: [UInt8])] = []
+    ) throws -> DownloadRequest {
+        do throws(DownloadError) {
+            let endpoint = self.configuration.endpoint
+            let url = try endpoint.url(bucket: self.configuration.bucket, key: Array(object.utf8), query: query)
+            var request = DownloadRequest(url: url, method: method, credentials: self.configuration.credentials)
+            request.token = RequestToken()
+            return request
+        } catch {
+            throw self.failure(error, to: "make a request")
+        }
+    }
+
+    private func failure(_ error: any Error, to act: String) -> any Error {
+        guard let error = error as? DownloadError else { return error }
+        let advice =
+            switch error.status {
+            case 301, 307, 308: "The bucket is in another region; write its region into the URL of the tier."
+            case 400, 401, 403:
+                "The store refused the key; check it, its secret, the region, the clock, and the permissions s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket."
+            case 404: "There is no such bucket; create it or correct the URL of the tier."
+            case 429, 503: "The store is overloaded; spread the entries over more buckets or raise its limits."
+            default: error.message
+            }
+        let status = error.status.map { " (status \($0))" } ?? ""
+        return CacheError(
+            code: .tierFailed,
+            message: "The cold store \(self.configuration.bucket) could not \(act)\(status). \(advice)"
+        )
+    }
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+import Tintype
+import TintypeTestSupport
+import TintypeTestTraits
+
+@testable import TintypeCluster
+
+/// Entries in a real store, which checks the signatures and the digests of bodies.
+@Suite(
+    .enabled(if: S3Origin.isInstalled, "There is no S3 store (moto); run .ci/setup test, which needs a network once."),
+    .waiting,
+    .timeLimit(.minutes(5))
+)
+struct ColdTierTests {
+    private let metadata = EntryMetadata(mediaType: "image/jpeg")
+
+    /// Returns a tier in a part of the store that no other test uses.
+    private func tier(
+        bucket: String = "cache",
+        prefix: String = UUID().uuidString,
+        secretKey: String? = "s3cr/et+key",
+        revision: String = "",
+        change: (inout ColdTier.Configuration) -> Void = { _ in }
+    ) async throws -> ColdTier {
+        let origin = try await S3Origin.shared.value
+        var configuration = try ColdTier.Configuration(
+            url: "s3://\(bucket)/\(prefix)?endpoint=http://127.0.0.1:\(origin.port)",
+            accessKey: secretKey.map { _ in "AKTEST" },
+            secretKey: secretKey,
+            revision: revision
+        )
+        change(&configuration)
+        return ColdTier(configuration)
+    }
+
+    private func key(_ name: String = "photo") -> CacheKey { CacheKey("https://example.com/\(name).jpg") }
+
+    @Test(
+        "a stored entry is read again with its metadata",
+        arguments: [0, 1, 14, 15, 70_000, (1 << 20) - 500, 3 << 20]
+    )
+    func storing(byteCount: Int) async throws {
+        let tier = try await self.tier()
+        let data = Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        #expect(try await tier.entry(for: self.key()) == nil)
+        try await tier.store(data, metadata: self.metadata, for: self.key())
+        let entry = try #require(try await tier.entry(for: self.key()))
+        #expect(entry.data == data)
+        #expect(entry.metadata.mediaType == "image/jpeg")
+        #expect(try await tier.metadata(for: self.key())?.mediaType == "image/jpeg")
+    }
+
+    @Test("a prefix may have any characters")
+    func prefixes() async throws {
+        let tier = try await self.tier(prefix: "a%20b+c&é<'\(UUID().uuidString)".replacing("?", with: ""))
+        try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
+        #expect(try await tier.entry(for: self.key())?.data == Data([1]))
+        #expect(try await tier.removeFamily(of: self.key()))
+        #expect(try await tier.entry(for: self.key()) == nil)
+    }
+
+    @Test("a second store replaces the entry")
+    func replacing() async throws {
+        let tier = try await self.tier()
+        for value in UInt8(1)...3 {
+            try await tier.store(Data([value]), metadata: self.metadata, for: self.key())
+            #expect(try await tier.entry(for: self.key())?.data == Data([value]))
+        }
+    }
+
+    @Test("two tiers on one prefix have the same entries")
+    func sharing() async throws {
+        let prefix = UUID().uuidString
+        let (first, second) = (try await self.tier(prefix: prefix), try await self.tier(prefix: prefix))
+        try await first.store(Data([1]), metadata: self.metadata, for: self.key())
+        #expect(try await second.entry(for: self.key())?.data == Data([1]))
+        #expect(try await second.remove(self.key()))
+        #expect(try await first.entry(for: self.key()) == nil)
+    }
+
+    @Test("removing an entry tells whether there was one")
+    func removing() async throws {
+        let tier = try await self.tier()
+        #expect(try await !tier.remove(self.key()))
+        try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
+        #expect(try await tier.remove(self.key()))
+        #expect(try await !tier.remove(self.key()))
+        #expect(try await tier.entry(for: self.key()) == nil)
+    }
+
+    @Test("removing a family removes all its entries, page by page, and no others")
+    func families() async throws {
+        let tier = try await self.tier { $0.pageSize = 2 }
+        let other = self.key("other")
+        let family = [self.key()] + (0..<4).map { self.key().derived("\($0)") }
+        #expect(try await !tier.removeFamily(of: self.key()))
+        for key in family + [other] { try await tier.store(Data([1]), metadata: self.metadata, for: key) }
+        #expect(try await tier.removeFamily(of: self.key().derived("3")))
+        for key in family { #expect(try await tier.entry(for: key) == nil) }
+        #expect(try await tier.entry(for: other) != nil)
+        #expect(try await !tier.removeFamily(of: self.key()))
+    }
+
+    @Test("revisions have their own derived entries, and share originals and removals")
+    func revisions() async throws {
+        let prefix = UUID().uuidString
+        let old = try await self.tier(prefix: prefix, revision: "1")
+        let new = try await self.tier(prefix: prefix, revision: "2")
+        let thumbnail = self.key().derived("400x300")
+        for key in [self.key(), thumbnail] { try await old.store(Data([1]), metadata: self.metadata, for: key) }
+        #expect(try await new.entry(for: self.key()) != nil)
+        #expect(try await new.entry(for: thumbnail) == nil)
+        try await new.store(Data([2]), metadata: self.metadata, for: thumbnail)
+        #expect(try await old.entry(for: thumbnail)?.data == Data([1]))
+        #expect(try await new.removeFamily(of: self.key()))
+        #expect(try await old.entry(for: thumbnail) == nil)
+    }
+
+    @Test("an object of another key, a damaged one and a too large one are misses")
+    func foreign() async throws {
+        let prefix = UUID().uuidString
+        let tier = try await self.tier(prefix: prefix)
+        try await tier.store(Data(repeating: 1, count: 2 << 20), metadata: self.metadata, for: self.key())
+        let small = try await self.tier(prefix: prefix) { $0.maximumEntrySize = 1 }
+        #expect(try await small.entry(for: self.key()) == nil)
+        let origin = try await S3Origin.shared.value
+        let endpoint = try S3Endpoint(url: try #require(URL(string: "http://127.0.0.1:\(origin.port)")))
+        let name = ObjectNames(prefix: prefix, revision: "").object(of: self.key())
+        let downloads = DownloadActor()
+        let stored = ByteEntry(data: Data([1]), metadata: self.metadata)
+        var damaged = stored.encoded(for: self.key())
+        damaged[damaged.count - 1] ^= 1
+        for object in [damaged, stored.encoded(for: self.key("other")), Data("text".utf8), Data()] {
+            var request = DownloadRequest(
+                url: try endpoint.url(bucket: "cache", key: Array(name.utf8)),
+                method: .put(object)
+            )
+            request.credentials = .awsSignature(
+                AWSSigningKey(accessKey: "AKTEST", secretKey: "s3cr/et+key", region: "us-east-1", service: "s3")
+            )
+            #expect(try await downloads.response(for: request).status == 200)
+            #expect(try await tier.entry(for: self.key()) == nil)
+        }
+    }
+
+    @Test("an entry over the limit is neither accepted nor stored")
+    func limit() async throws {
+        let tier = try await self.tier { $0.maximumEntrySize = 10 }
+        #expect(tier.accepts(self.key(), byteCount: 10))
+        #expect(tier.accepts(self.key().derived("a"), byteCount: 10))
+        #expect(!tier.accepts(self.key(), byteCount: 11))
+        let error = try await #require(throws: CacheError.self) {
+            try await tier.store(Data(repeating: 1, count: 11), metadata: self.metadata, for: self.key())
+        }
+        #expect(error.code == .entryTooLarge)
+    }
+
+    @Test("a wrong secret, a missing key and a missing bucket are errors with advice")
+    func refusals() async throws {
+        let wrong = try await self.tier(secretKey: "wr0ngsecret")
+        let unsigned = try await self.tier(secretKey: nil)
+        let nowhere = try await self.tier(bucket: "nowhere")
+        for (tier, advice) in [(wrong, "permissions"), (unsigned, "permissions"), (nowhere, "create it")] {
+            let error = try await #require(throws: CacheError.self) {
+                try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
+            }
+            #expect(error.code == .tierFailed)
+            #expect(error.message.contains(advice))
+            #expect(!"\(error)".contains("wr0ngsecret"))
+            await #expect(throws: CacheError.self) { try await tier.removeFamily(of: self.key()) }
+        }
+        await #expect(throws: CacheError.self) { try await wrong.entry(for: self.key()) }
+    }
+
+    @Test("the tier cannot remove all entries")
+    func clearing() async throws {
+        let tier = try await self.tier()
+        let error = try await #require(throws: CacheError.self) { try await tier.removeAll() }
+        #expect(error.message.contains("s3"))
+    }
+
+    @Test("a cache stores behind its callers, and fills the nearer tier from the cold one")
+    func caching() async throws {
+        let prefix = UUID().uuidString
+        let first = CacheActor(tiers: [try await self.tier(prefix: prefix)], timeBudget: .seconds(60))
+        await first.store(nil, data: Data([1]), metadata: self.metadata, for: self.key())
+        await first.waitForPendingStores()
+        let folder = try TemporaryDirectory(prefix: "tintype-cold")
+        let disk = DiskCache(DiskCache.Configuration(directory: URL(filePath: folder.path)))
+        let second = CacheActor(tiers: [disk, try await self.tier(prefix: prefix)], timeBudget: .seconds(60))
+        let entry = try #require(try await second.entry(for: self.key()))
+        #expect(entry.tier == "s3")
+        await second.waitForPendingStores()
+        #expect(try await second.entry(for: self.key())?.tier != "s3")
+    }
+}
+
+/// Stores that fail.
+@Suite(.waiting, .timeLimit(.minutes(5)))
+struct ColdTierFailureTests {
+    private let key = CacheKey("https://example.com/photo.jpg")
+
+    private func tier(_ origin: FaultyOrigin) throws -> ColdTier {
+        var configuration = try ColdTier.Configuration(
+            url: "s3://photos?endpoint=\(origin.url(""))",
+            accessKey: "AKTEST",
+            secretKey: "s3cret"
+        )
+        configuration.retryPolicy.initialDelay = .zero
+        return ColdTier(configuration)
+    }
+
+    private var path: String { "/photos/\(self.key.digest)/\(self.key.digest)" }
+
+    @Test("a store that is overloaded for a moment gets the entry once more")
+    func slowDown() async throws {
+        let origin = try FaultyOrigin([:])
+        origin.script(self.path, sequence: [.body([], status: 503), .body([], status: 503), .empty])
+        try await self.tier(origin).store(Data([1]), metadata: EntryMetadata(), for: self.key)
+        let heads = origin.requestHeads(for: self.path)
+        #expect(heads.count == 3)
+        // The origin does not read bodies, so the byte of a body stands before the next head.
+        #expect(heads.allSatisfy { $0.contains("PUT /") && $0.contains("Credential=AKTEST/") })
+    }
+
+    @Test("a store that stays overloaded is an error with advice")
+    func overload() async throws {
+        let origin = try FaultyOrigin([:])
+        origin.script(self.path, .body([], status: 503))
+        let error = try await #require(throws: CacheError.self) { try await self.tier(origin).entry(for: self.key) }
+        #expect(error.code == .tierFailed)
+        #expect(error.message.contains("overloaded"))
+        #expect(origin.requestCount(for: self.path) == 3)
+    }
+
+    @Test("no request follows a redirect")
+    func redirect() async throws {
+        let origin = try FaultyOrigin(["/other": .body([1])])
+        origin.script(self.path, .redirect(to: "/other", status: 307))
+        let tier = try self.tier(origin)
+        await #expect(throws: CacheError.self) { try await tier.entry(for: self.key) }
+        let error = try await #require(throws: CacheError.self) {
+            try await tier.store(Data([1]), metadata: EntryMetadata(), for: self.key)
+        }
+        #expect(error.message.contains("region"))
+        await #expect(throws: CacheError.self) { try await tier.remove(self.key) }
+        #expect(origin.requestCount(for: "/other") == 0)
+    }
+
+    @Test("a list that is not one is an error")
+    func wrongList() async throws {
+        let origin = try FaultyOrigin(["/photos/": .body(Array("<html></html>".utf8))])
+        await #expect(throws: CacheError.self) { try await self.tier(origin).removeFamily(of: self.key) }
+    }
+}
