@@ -145,6 +145,7 @@ let package = Package(
         // Loops over pixels, compiled for several generations of processors.
         code("CTintypePixelKernels"),
         code("CTintypeShims", isGNU: true),
+        code("CTintypeVP8L"),
         // libwebp decodes a large flat image in one call; this asks between its rows whether to go on.
         code("CTintypeWebPSteps", [optional("CTintypeWebP", trait: "WebP")], trait: "WebP"),
 
@@ -164,7 +165,8 @@ let package = Package(
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CTintypeDeflate", "CTintypeGIF",
                 "CTintypeInflate", "CTintypeJPEG", "CTintypePNGDeflate", "CTintypePNGFilters", "CTintypePixelKernels",
                 "CTintypeTurboJPEG", optional("CTintypeLCMS2", trait: "LittleCMS"),
-                optional("CTintypeWebP", trait: "WebP"), optional("CTintypeWebPSteps", trait: "WebP"),
+                optional("CTintypeVP8L", trait: "WebP"), optional("CTintypeWebP", trait: "WebP"),
+                optional("CTintypeWebPSteps", trait: "WebP"),
             ]
         ),
         module("TintypeTransforms", ["TintypeErrors", "TintypeImage", "CTintypeCrypto", "CTintypePixelKernels"]),

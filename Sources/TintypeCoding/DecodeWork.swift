@@ -4,7 +4,7 @@ public import TintypeImage
 
 /// Counts the work of one decode, and ends the decode when it exceeds its budget or its task is cancelled.
 ///
-/// Encodes to GIF count their work too, without a budget.
+/// Encodes to GIF count their work too, without a budget, and encodes to PNG check for cancellation with it.
 ///
 /// The unit is the work for one pixel of a plain image, about five nanoseconds of a server's core. Coders count work
 /// just before they do it, in steps of at most ``unitsBetweenLooks``: a row, a strip of rows, a frame. So a cancelled
@@ -122,7 +122,8 @@ public final class DecodeWork {
         guard units <= self.left else { throw self.error(needing: self.spent.saturatingAdded(to: units)) }
     }
 
-    private func look() throws {
+    /// Checks for cancellation and the budget now.
+    func look() throws {
         self.observer?.look(self.spent)
         try Task.checkCancellation()
         guard self.spent <= self.budget else { throw self.error(needing: self.spent) }

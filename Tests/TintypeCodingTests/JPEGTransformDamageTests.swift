@@ -84,6 +84,28 @@ import TintypeTestTraits
         }
     }
 
+    /// A marker that does not exist, such as 0F, or TEM (01) is damage of the data, which ends at the next restart.
+    @Test(arguments: [UInt8(0x0F), 0x01, 0xBF], [UInt8(0), 200])
+    func `a wrong marker in a scan costs no data behind the next restart`(marker: UInt8, length: UInt8) throws {
+        var data = Data(try JPEGEntropyTests.file(width: 100, height: 100, components: 1, restartInterval: 13))
+        let restart = try #require(data.firstRange(of: Data([0xFF, 0xD1]))).lowerBound
+        // Behind an existing marker, its length would follow: here it is in the file or beyond its end.
+        data.replaceSubrange(restart - 6..<restart - 2, with: [0xFF, marker, length, 40])
+        for hasEnd in [true, false] {
+            if !hasEnd { data.removeLast(2) }
+            let source = try #require(JPEGCoefficients(data))
+            for coding in [JPEGTransform.Coding.stored, .standardTables, .optimizedTables] {
+                for turn in [JPEGTransform.Turn.none, .rotate270] where coding != .stored || turn == .none {
+                    let transform = JPEGTransform(turn: turn, coding: coding, metadata: .none, allowsTruncated: true)
+                    let result = try transform.apply(to: data)
+                    let changed = try #require(JPEGCoefficients(result.data))
+                    let fault = changed.difference(from: source, turned: turn)
+                    #expect(fault == nil, "\(coding), \(turn), with its end: \(hasEnd)")
+                }
+            }
+        }
+    }
+
     /// Changes fields of the frame header: the process, the precision, a side, the number of components.
     @Test(arguments: [
         (1, UInt8(0xC3), CodingError.Code.unsupportedFeature), (1, 0xC5, .unsupportedFeature),

@@ -388,6 +388,44 @@ import TintypeTestSupport
         #expect(machine.transition(.finish, at: start) == .judge)
     }
 
+    /// libcurl repeats a request over HTTP/1.1 if a server demands that, even in the middle of a body.
+    @Test(arguments: [true, false], [100, 200, 206, 304, 421, 404])
+    func `a second head within a body is refused and changes nothing`(isPaused: Bool, status: Int) {
+        let start = Instant.now
+        var machine = Self.receiving(start)
+        #expect(machine.transition(.bytes(10), at: start) == .take)
+        if isPaused { #expect(machine.transition(.pause(.reader), at: start) == .hold) }
+        // HTTP/1.1 carries one response at a time.
+        let line = Machine.Event.line(.status(status), byteCount: 15, isMultiplexed: false)
+        #expect(machine.transition(line, at: start) == .refuseResponse)
+        #expect(machine.exchange?.status == 200)
+        #expect(machine.exchange?.fields == ["a": "b"])
+        #expect(machine.exchange?.body?.plan.isWanted == true)
+        #expect(machine.exchange?.hasTrailers == false)
+        // The transfer stops with a failure, and takes no byte of the second body.
+        #expect(machine.transition(.stop(.failure(Self.failure)), at: start) == .abort)
+        #expect(machine.transition(.line(.end, byteCount: 2, isMultiplexed: false), at: start) == .abort)
+        #expect(machine.transition(.bytes(10), at: start) == .abort)
+        #expect(machine.transition(.finish, at: start) == .judge)
+        #expect(machine.failure?.code == Self.failure.code)
+    }
+
+    @Test func `fields within a body are trailers, and a head after a challenge is a new one`() {
+        let start = Instant.now
+        var machine = Self.receiving(start)
+        #expect(machine.transition(.bytes(10), at: start) == .take)
+        let field = Machine.Event.line(.field(name: "c", value: "d"), byteCount: 6, isMultiplexed: false)
+        #expect(machine.transition(field, at: start) == .proceed)
+        #expect(machine.exchange?.hasTrailers == true)
+        #expect(machine.exchange?.fields == ["a": "b"])
+        machine = Self.receiving(start)
+        #expect(machine.transition(.answerChallenge, at: start) == .proceed)
+        let line = Machine.Event.line(.status(404), byteCount: 15, isMultiplexed: false)
+        #expect(machine.transition(line, at: start) == .proceed)
+        #expect(machine.exchange?.status == 404)
+        #expect(machine.exchange?.fields.isEmpty == true)
+    }
+
     @Test func `nothing follows the end`() {
         let start = Instant.now
         var machine = Self.receiving(start)

@@ -34,6 +34,8 @@ struct JPEGParts {
         while let marker = try JPEGScans.nextMarker(&offset, of: source, work) {
             // Restart markers are part of the data.
             if (0xD0...0xD7).contains(marker) { continue }
+            // Markers below SOF0 are damage of the data, which a decoder skips at the next restart.
+            if scan != nil, marker < 0xC0 { continue }
             if let start = scan { self.essential.append(start..<offset - 2) }
             scan = nil
             if marker == 0xD9 {

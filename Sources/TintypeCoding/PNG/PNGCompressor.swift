@@ -175,6 +175,8 @@ struct PNGDeflater: ~Copyable {
     /// The window of earlier bytes, followed by the strip so far.
     private let bytes: UnsafeMutableRawBufferPointer
     private let output: UnsafeMutablePointer<UInt8>
+    /// Checks for cancellation at each strip.
+    private let work = DecodeWork(DecodingLimits(maximumWork: .max), format: .png)
     private var compressedCount = 0
     private var count = 0
     private var checksum: UInt32 = 1
@@ -253,7 +255,7 @@ struct PNGDeflater: ~Copyable {
     }
 
     private mutating func compress(_ count: Int, isLast: Bool, to data: inout Data) throws {
-        try Task.checkCancellation()
+        try self.work.look()
         if !self.hasBegun {
             // Deflate with a window of 32 kB, without a dictionary.
             data.append(contentsOf: [0x78, 0x9C])

@@ -102,30 +102,76 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     }()
     private static let gifFrame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]
 
-    @Test(arguments: [nil, gif.count])
-    func `an animation that is cut between frames over HTTP 2 is neither shown nor stored`(length: Int?) async throws {
-        let cut =
-            FaultyResponse.headFrame(length: length)
-            + FaultyResponse.dataFrame(Array(Self.gif[..<(19 + 10 * Self.gifFrame.count)]))
-        let whole = FaultyResponse.headFrame(length: length) + FaultyResponse.dataFrame(Self.gif, isLast: true)
-        func script(_ answer: [UInt8], then end: [UInt8] = []) -> FaultyResponse {
+    /// Returns an HTTP/2 origin that sends the GIF, or the half of it that ends between two frames and with a reset.
+    private static func gifOrigin(sendsHalf: Bool, declaredLength: Int?) throws -> FaultyOrigin {
+        let origin = try FaultyOrigin(speaksHTTP2: true)
+        self.script(origin, sendsHalf: sendsHalf, declaredLength: declaredLength)
+        return origin
+    }
+
+    private static func script(_ origin: FaultyOrigin, sendsHalf: Bool, declaredLength: Int?) {
+        let half = Array(self.gif[..<(19 + 10 * self.gifFrame.count)])
+        let body = FaultyResponse.dataFrame(sendsHalf ? half : self.gif, isLast: !sendsHalf)
+        origin.script(
+            "*",
             FaultyResponse([
-                .send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(answer), .send(end), .close,
+                .send(FaultyResponse.settingsFrame), .awaitStreams(1),
+                .send(FaultyResponse.headFrame(length: declaredLength) + body),
+                .send(sendsHalf ? FaultyResponse.resetFrame(code: 0) : []), .close,
             ])
-        }
-        let origin = try FaultyOrigin(["*": script(cut, then: FaultyResponse.resetFrame(code: 0))], speaksHTTP2: true)
-        let fixture = try LoaderFixture()
+        )
+    }
+
+    private static func makeLoader(_ fixture: LoaderFixture, for origin: FaultyOrigin) throws -> LoaderActor {
         let authority = try #require(origin.authorityPath)
-        let loader = fixture.makeLoader { configuration in
+        return fixture.makeLoader { configuration in
             configuration.coders = CoderRegistry()
             configuration.downloads.tls.authorities = .file(path: authority)
         }
+    }
+
+    @Test(arguments: [nil, gif.count])
+    func `an animation that is cut between frames over HTTP 2 is neither shown nor stored`(length: Int?) async throws {
+        let origin = try Self.gifOrigin(sendsHalf: true, declaredLength: length)
+        let fixture = try LoaderFixture()
+        let loader = try Self.makeLoader(fixture, for: origin)
         var request = ImageRequest(url: origin.url("/a"), options: [.waitForStore])
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         #expect(error?.code == .bodyCutShort)
         #expect(fixture.cacheFiles().isEmpty)
-        origin.script("*", script(whole))
+        Self.script(origin, sendsHalf: false, declaredLength: length)
         request.options.insert(.retryFailed)
+        #expect(try await loader.response(for: request).frameCount == 18)
+    }
+
+    @Test(arguments: [nil, gif.count], [Prefetcher.Destination.disk, .memory])
+    func `a prefetch of a body that is cut over HTTP 2 fails and caches nothing`(
+        length: Int?,
+        destination: Prefetcher.Destination
+    ) async throws {
+        let origin = try Self.gifOrigin(sendsHalf: true, declaredLength: length)
+        let fixture = try LoaderFixture()
+        let loader = try Self.makeLoader(fixture, for: origin)
+        let prefetcher = Prefetcher(loader: loader, destination: destination)
+        var request = ImageRequest(url: origin.url("/a"))
+        var progress: PrefetchProgress?
+        for await latest in prefetcher.prefetch([request]) { progress = latest }
+        #expect(progress?.completedCount == 1)
+        #expect(progress?.failedCount == 1)
+        #expect(progress?.receivedBytes == 0)
+        let error = #expect(throws: LoadError.self) { try progress?.latest.outcome.get() }
+        #expect(error?.code == .bodyCutShort)
+        #expect(fixture.cacheFiles().isEmpty)
+        request.cachePolicy = .cacheOnly
+        let miss = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        #expect(miss?.code == .notInCache)
+        // The failure leaves nothing behind that a later prefetch could take for the image.
+        Self.script(origin, sendsHalf: false, declaredLength: length)
+        request.cachePolicy = nil
+        request.options.insert(.retryFailed)
+        for await latest in prefetcher.prefetch([request]) { progress = latest }
+        #expect(progress?.failedCount == 0)
+        #expect(progress?.receivedBytes == Int64(Self.gif.count))
         #expect(try await loader.response(for: request).frameCount == 18)
     }
 }

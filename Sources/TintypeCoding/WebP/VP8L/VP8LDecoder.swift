@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if WebP
+import CTintypeVP8L
 import TintypeImage
 
 /// Decodes a VP8L image row by row, while its bytes arrive.
@@ -76,36 +77,8 @@ struct VP8LDecoder: ~Copyable {
         self.countedByteCount = self.bitOffset / 8
         self.line.update(from: content.pixels.start + row * codedWidth, count: codedWidth)
         for index in content.transforms.indices.reversed() { content.transforms[index].undo(self.line, row: row) }
-        Self.write(self.line, self.width, to: target, hasAlpha: hasAlpha, isOpaque: isOpaque)
+        cvp8l_write(self.line, self.width, target.assumingMemoryBound(to: UInt8.self), hasAlpha, isOpaque)
         self.row += 1
-    }
-
-    private static func write(
-        _ pixels: UnsafeMutablePointer<UInt32>,
-        _ count: Int,
-        to target: UnsafeMutableRawPointer,
-        hasAlpha: Bool,
-        isOpaque: Bool
-    ) {
-        if hasAlpha {
-            let alpha: UInt32 = isOpaque ? 0xFF00_0000 : 0
-            let target = target.assumingMemoryBound(to: UInt32.self)
-            for column in 0..<count {
-                let pixel = pixels[column]
-                target[column] = (pixel & 0xFF00_FF00 | pixel >> 16 & 0xFF | (pixel & 0xFF) << 16 | alpha).littleEndian
-            }
-            return
-        }
-        // Each pixel is stored as four bytes, and the next pixel overwrites the last of them.
-        for column in 0..<count - 1 {
-            let pixel = pixels[column].byteSwapped >> 8
-            target.storeBytes(of: pixel.littleEndian, toByteOffset: column * 3, as: UInt32.self)
-        }
-        let last = pixels[count - 1]
-        for (offset, shift) in [(0, 16), (1, 8), (2, 0)] as [(Int, UInt32)] {
-            let sample = UInt8(truncatingIfNeeded: last >> shift)
-            target.storeBytes(of: sample, toByteOffset: (count - 1) * 3 + offset, as: UInt8.self)
-        }
     }
 
     // MARK: Data before the pixels
@@ -371,7 +344,7 @@ extension CodingError {
 ///
 /// It reads zeros behind the last byte; ``isExhausted`` says whether that happened.
 struct VP8LBitReader {
-    private let bytes: UnsafeRawBufferPointer
+    let bytes: UnsafeRawBufferPointer
     /// The offset of the next byte that is not in `bits` yet.
     private(set) var offset: Int
     /// Bits that were not read yet, the next one lowest; there may be others above the counted ones.
@@ -391,9 +364,6 @@ struct VP8LBitReader {
 
     /// Whether more bits were read than available.
     var isExhausted: Bool { self.bitCount < 0 }
-
-    /// Returns whether the next `count` bytes are available.
-    func has(_ count: Int) -> Bool { self.bytes.count - self.offset >= count }
 
     /// Makes 56 bits readable, or as many as are available.
     @inline(__always)
