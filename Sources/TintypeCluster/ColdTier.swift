@@ -51,6 +51,9 @@ public struct ColdTier: ByteTier {
 
     public var name: String { self.configuration.name }
 
+    /// Five seconds, because an object store takes tens of milliseconds, and longer for large entries.
+    public var timeBudget: Duration? { .seconds(5) }
+
     /// Returns whether the tier stores an entry of this size: an original or a derived entry up to
     /// ``Configuration/maximumEntrySize``.
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool {

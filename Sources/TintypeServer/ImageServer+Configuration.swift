@@ -43,6 +43,8 @@ extension ImageServer {
         public var load = Load()
         /// The cluster of servers with a common cache to which this server belongs; `nil`, the default, is none.
         public var cluster: Cluster.Configuration?
+        /// The object store behind all other caches; `nil`, the default, is none.
+        public var coldTier: ColdTier.Configuration?
         /// The token that requests for images must have as `Authorization: Bearer`, or `nil` to require none.
         public var secret: String?
         /// The token that purges must have as `Authorization: Bearer`; `nil`, the default, allows no purges.

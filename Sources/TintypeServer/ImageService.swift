@@ -66,6 +66,7 @@ public final class ImageService: Sendable {
             loading.fetcher = cluster.fetcher(over: downloads)
             clusterDownloads = downloads
         }
+        if let coldTier = configuration.coldTier { loading.tiers.append(ColdTier(coldTier)) }
         let loader = LoaderActor(configuration: loading)
         cluster?.join(with: loader.cache)
         let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)

@@ -30,9 +30,14 @@ extension ServerSetting {
             "the Redis of servers with a common cache: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name"
         ) { $0.shared = $1 },
         ServerSetting(
+            "cold",
+            .text("URL"),
+            "a bucket behind the other caches, s3://bucket/prefix?region=R or &endpoint=URL, with the key of s3-access-key"
+        ) { $0.cold = $1 },
+        ServerSetting(
             "shared-revision",
             .text("TEXT"),
-            "the revision of the results in it; a new one makes all results anew"
+            "the revision of the results in both; a new one makes all results anew"
         ) { $0.sharedRevision = $1 },
         ServerSetting(
             "source-lifetime",

@@ -26,6 +26,8 @@ struct SettingsDraft: Sendable {
     /// The URL of the Redis that a cluster shares.
     var shared: String?
     var sharedRevision = ""
+    /// The URL of the bucket behind it.
+    var cold: String?
     /// The requests that may wait; 0 is any number.
     var queueSize: Int?
 
@@ -42,6 +44,7 @@ struct SettingsDraft: Sendable {
             configuration.loader.disk?.sizeLimit = cacheSize
         }
         configuration.cluster = try self.cluster()
+        configuration.coldTier = try self.coldTier()
         if let queueSize = self.queueSize {
             let waiting = queueSize == 0 ? Self.unlimitedCount : queueSize
             configuration.load.queueCount = waiting + max(1, configuration.loader.laneCount)
@@ -60,6 +63,21 @@ struct SettingsDraft: Sendable {
             return cluster
         } catch {
             throw SettingError("The setting shared cannot be used. \(error.message)")
+        }
+    }
+
+    private func coldTier() throws(SettingError) -> ColdTier.Configuration? {
+        guard let cold = self.cold else { return nil }
+        do throws(CacheError) {
+            return try ColdTier.Configuration(
+                url: cold,
+                accessKey: self.s3.accessKey,
+                secretKey: self.s3.secretKey,
+                sessionToken: self.s3.sessionToken,
+                revision: self.sharedRevision
+            )
+        } catch {
+            throw SettingError("The setting cold cannot be used. \(error.message)")
         }
     }
 
