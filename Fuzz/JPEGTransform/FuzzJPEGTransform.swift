@@ -47,6 +47,9 @@ private func check(
     // If the orientation in the file does not turn the image, the result is known in advance.
     let isCoded = transform.coding != .stored || transform.turn != .none || transform.crop != nil
     guard !transform.turnsUpright, isCoded, let source = JPEGCoefficients(file) else { return }
+    // libjpeg has a decoder for the middle of its input and one for the end, which read bits that are no code differently. So
+    // such a block depends on the data behind the scan, which a transform of a file without an end leaves out.
+    guard !result.damage.isSuperset(of: [.invalidCodes, .missingData]) else { return }
     guard let changed = JPEGCoefficients(result.data) else { preconditionFailure("the result has no coefficients") }
     let isGray = transform.isGray && source.components.count > 1
     let fault = changed.difference(
