@@ -326,7 +326,7 @@ let package = Package(
         tests(
             "TintypeServerTests",
             [
-                "TintypeServer", "Tintype", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
+                "TintypeServer", "Tintype", "TintypeCluster", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
                 "TintypeImgproxy", "TintypeTestSupport",
             ],
             exclude: ["Page", "Server/client_urls.py"]

@@ -24,7 +24,8 @@ public final class Cluster: Sendable {
     private let changes: ChangeLog
     private let beats: Heartbeat
     /// The byte tier in Redis.
-    public let tier: SharedTier
+    public var tier: any ByteTier { self.sharedTier }
+    private let sharedTier: SharedTier
 
     /// Creates a cluster; connects at the first call.
     ///
@@ -35,7 +36,7 @@ public final class Cluster: Sendable {
         self.store = SharedStore(configuration)
         self.leases = Leases(self.store)
         self.changes = ChangeLog(self.store)
-        self.tier = SharedTier(self.store, self.leases, self.changes)
+        self.sharedTier = SharedTier(self.store, self.leases, self.changes)
         self.beats = Heartbeat(self.store, self.leases)
     }
 
@@ -58,7 +59,7 @@ public final class Cluster: Sendable {
     /// Returns a fetcher that shares the failures and the revalidations of `base`.
     ///
     /// ```swift
-    /// configuration.fetcher = cluster.fetcher(over: DownloadActor(configuration: configuration.downloads))
+    /// configuration.loader.fetcher = cluster.fetcher(over: downloads)
     /// ```
     public func fetcher(over base: any ImageFetching) -> any ImageFetching {
         SharedFetcher(base: base, store: self.store, leases: self.leases)
@@ -79,7 +80,7 @@ public final class Cluster: Sendable {
     ///
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
-    public func purge(tag: String) async throws -> Int { try await self.tier.removeFamilies(tagged: tag).count }
+    public func purge(tag: String) async throws -> Int { try await self.sharedTier.removeFamilies(tagged: tag).count }
 
     /// Returns the state of the cluster: its processes, and the nodes of Redis.
     ///
@@ -93,6 +94,11 @@ public final class Cluster: Sendable {
     }
 
     /// Gives up the locks, and closes the connections.
+    ///
+    /// ```swift
+    /// await loader.shutdown()
+    /// await cluster.shutdown()
+    /// ```
     public func shutdown() async {
         await self.changes.shutdown()
         await self.beats.shutdown()

@@ -35,7 +35,7 @@ public struct ClusterStatistics: Sendable, Hashable, Codable {
     public var lastError: String?
 
     /// Creates counts of zero.
-    public init() {}
+    init() {}
 }
 
 /// The state of a cluster.

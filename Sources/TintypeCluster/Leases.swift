@@ -131,7 +131,26 @@ final class Leases: Sendable {
         if self.join(place) { return .leads }
         let token = UUID().uuidString
         let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
-        let value = try await self.store.run(
+        let value: RedisValue
+        do {
+            value = try await self.attempt(place, token, lifetime)
+        } catch {
+            // Redis may have given the lock all the same.
+            let lease = Lease(token: token, family: place.family, turns: [])
+            self.owner.run("lease release") { [weak self] in await self?.release(place.lock, lease, .free) }
+            throw error
+        }
+        switch value {
+        case .bytes(let data): return .found(data)
+        case .integer(1):
+            self.hold(place, token)
+            return .leads
+        default: return .isTaken
+        }
+    }
+
+    private func attempt(_ place: Place, _ token: String, _ lifetime: String) async throws -> RedisValue {
+        try await self.store.run(
             "EVAL",
             Self.attempt,
             "2",
@@ -142,13 +161,6 @@ final class Leases: Sendable {
             lifetime,
             key: place.family
         )
-        switch value {
-        case .bytes(let data): return .found(data)
-        case .integer(1):
-            self.hold(place, token)
-            return .leads
-        default: return .isTaken
-        }
     }
 
     /// Ends the part of a turn in a lease, and gives up the lock with the last part.
@@ -180,6 +192,7 @@ final class Leases: Sendable {
     /// Gives up all locks.
     func endAll() async {
         self.owner.cancelAll()
+        await self.owner.waitForAll()
         for (lock, lease) in self.takeAll() { await self.release(lock, lease, .free) }
     }
 

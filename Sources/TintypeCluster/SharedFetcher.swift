@@ -28,7 +28,10 @@ struct SharedFetcher: ImageFetching {
         let family = self.store.name("fetch", "{\(Self.digest(of: request, conditions: true))}")
         let place = Leases.Place(family: family, field: Self.field, turn: TierTurn())
         let known = try? await self.leases.data(at: place)
-        try Task.checkCancellation()
+        guard !Task.isCancelled else {
+            await self.leases.end(place, .free)
+            throw CancellationError()
+        }
         if let known, let outcome = FetchOutcome(encoded: known) { return try outcome.get() }
         do {
             let response = try await self.fetch(request, observer, failures)

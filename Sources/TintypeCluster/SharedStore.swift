@@ -26,7 +26,7 @@ final class SharedStore: Sendable {
 
     /// Runs a command: a name and its words, the last of which may be bytes.
     ///
-    /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
+    /// - Throws: As ``run(_:)``.
     func run(
         _ name: String,
         _ words: String...,
@@ -35,7 +35,13 @@ final class SharedStore: Sendable {
         isReadOnly: Bool = false
     ) async throws -> RedisValue {
         let arguments = words.map { RedisArgument.text($0) } + [value.map { .data($0) }].compactMap(\.self)
-        let command = RedisCommand(name, arguments: arguments, key: key, isReadOnly: isReadOnly)
+        return try await self.run(RedisCommand(name, arguments: arguments, key: key, isReadOnly: isReadOnly))
+    }
+
+    /// Runs a command.
+    ///
+    /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
+    func run(_ command: RedisCommand) async throws -> RedisValue {
         guard self.admits() else { throw self.refusal }
         do {
             let value = try await self.redis.run(command)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
-public import Tintype
+import FoundationEssentials
+import Tintype
 import TintypeConcurrency
 import TintypeRedis
 
@@ -9,8 +9,8 @@ import TintypeRedis
 ///
 /// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them, and
 /// Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
-public final class SharedTier: ByteTier {
-    public let name = "redis"
+final class SharedTier: ByteTier {
+    let name = "redis"
     private let store: SharedStore
     private let leases: Leases
     private let changes: ChangeLog
@@ -22,16 +22,16 @@ public final class SharedTier: ByteTier {
     }
 
     /// The time for which a load may wait for another machine, and some time to read the result.
-    public var timeBudget: Duration? { self.store.configuration.waitLimit + .seconds(2) }
+    var timeBudget: Duration? { self.store.configuration.waitLimit + .seconds(2) }
 
     /// Accepts entries up to ``Cluster/Configuration/maximumEntrySize``, derived ones as well.
-    public func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
+    func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
         byteCount <= self.store.configuration.maximumEntrySize
     }
 
     // MARK: Reading
 
-    public func entry(for key: CacheKey) async throws -> ByteEntry? {
+    func entry(for key: CacheKey) async throws -> ByteEntry? {
         let family = self.store.family(of: key)
         let value = try await self.store.run("HGET", family, self.store.field(of: key), key: family, isReadOnly: true)
         guard case .bytes(let data) = value else {
@@ -41,16 +41,27 @@ public final class SharedTier: ByteTier {
         return self.entry(data, for: key)
     }
 
+    /// Returns the metadata from a field of its own, because an original may have megabytes.
+    func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        let family = self.store.family(of: key)
+        let value = try await self.store.run("HGET", family, self.head(of: key), key: family, isReadOnly: true)
+        guard case .bytes(let data) = value else { return nil }
+        return ByteEntry(encoded: data, for: key)?.metadata
+    }
+
+    /// The field of an entry without its bytes.
+    private func head(of key: CacheKey) -> String { "\(self.store.field(of: key))-head" }
+
     /// Returns the entry of `key`, and waits for it if another machine makes it.
     ///
     /// Waits at most for ``Cluster/Configuration/waitLimit``. After that the load goes on without the other machine.
-    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
+    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
         if let entry = try await self.entry(for: key) { return entry }
         let data = try await self.leases.data(at: self.place(of: key, turn))
         return data.flatMap { self.entry($0, for: key) }
     }
 
-    public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
+    func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
         await self.leases.end(self.place(of: key, turn), isCancelled ? .free : .nothing)
     }
 
@@ -69,27 +80,39 @@ public final class SharedTier: ByteTier {
 
     // MARK: Writing
 
-    public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
         let (family, field) = (self.store.family(of: key), self.store.field(of: key))
         let entry = ByteEntry(data: data, metadata: metadata).encoded(for: key)
-        let isNew = try await self.store.run("HSET", family, field, value: entry, key: family)
+        let head = ByteEntry(data: Data(), metadata: metadata).encoded(for: key)
+        let newFieldCount = try await self.store.run(
+            RedisCommand(
+                "HSET",
+                .text(family),
+                .text(field),
+                .data(entry),
+                .text(self.head(of: key)),
+                .data(head),
+                key: family
+            )
+        )
         _ = try await self.store.run("PEXPIRE", family, self.lifetime, key: family)
         await self.leases.endStored(family, field)
         // Other machines may have the older entry in memory or on disk.
-        if isNew == .integer(0) { try await self.changes.append(key.root) }
+        if newFieldCount == .integer(0) { try await self.changes.append(key.root) }
         for tag in metadata.tags { try await self.note(key.root, under: tag) }
     }
 
     private var lifetime: String { "\(self.store.configuration.entryLifetime.milliseconds)" }
 
-    public func remove(_ key: CacheKey) async throws -> Bool {
+    func remove(_ key: CacheKey) async throws -> Bool {
         let family = self.store.family(of: key)
-        let count = try await self.store.run("HDEL", family, self.store.field(of: key), key: family)
+        let fields = (self.store.field(of: key), self.head(of: key))
+        let count = try await self.store.run("HDEL", family, fields.0, fields.1, key: family)
         try await self.changes.append(key.root)
-        return count == .integer(1)
+        return count != .integer(0)
     }
 
-    public func removeFamily(of key: CacheKey) async throws -> Bool {
+    func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.store.family(of: key)
         let count = try await self.store.run("UNLINK", family, key: family)
         try await self.changes.append(key.root)

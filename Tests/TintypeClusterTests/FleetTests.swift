@@ -273,6 +273,22 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a look at the metadata of an original does not read its bytes`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, [:]) { fleet in
+            let key = CacheKey("a")
+            let metadata = EntryMetadata(mediaType: "image/png", byteCount: 3)
+            try await fleet.nodes[0].cluster.tier.store(Data([1, 2, 3]), metadata: metadata, for: key)
+            let before = fleet.nodes[1].cluster.statistics.hits
+            #expect(try await fleet.nodes[1].cluster.tier.metadata(for: key) == metadata)
+            #expect(fleet.nodes[1].cluster.statistics.hits == before)
+            #expect(try await fleet.nodes[1].cluster.tier.entry(for: key)?.data == Data([1, 2, 3]))
+            #expect(try await fleet.nodes[1].cluster.tier.remove(key))
+            #expect(try await fleet.nodes[0].cluster.tier.metadata(for: key) == nil)
+            #expect(try await !fleet.nodes[0].cluster.tier.remove(key))
+        }
+    }
+
     // MARK: Changes
 
     @Test func `a removal on one node clears the memory of the others`() async throws {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import Tintype
+import TintypeCluster
 
 @testable import TintypeServer
 
@@ -294,6 +295,11 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("cache-dir", "/srv/cache") { $0.loader.disk?.directory.path == "/srv/cache" },
         SettingCase("cache-size", "2GiB") { $0.loader.disk?.sizeLimit == 2 << 30 },
         SettingCase("cache-size", "0") { $0.loader.disk == nil },
+        SettingCase("shared", "redis+cluster://10.0.0.5,10.0.0.6") { $0.cluster != nil },
+        SettingCase("shared-revision", "7", with: ["--shared redis://10.0.0.5"]) { $0.cluster?.revision == "7" },
+        SettingCase("cold", "s3://cache/images?region=eu-central-1") {
+            $0.coldTier?.bucket == "cache" && $0.coldTier?.prefix == "images"
+        },
         SettingCase("memory-size", "100MB") {
             $0.loader.memory.costLimit == 50_000_000 && $0.loader.memory.encodedCostLimit == 50_000_000
         },
