@@ -14,8 +14,8 @@ public struct TierTurn: Sendable, Hashable {
     ///
     /// ```swift
     /// let turn = TierTurn()
-    /// let entry = try await tier.entry(for: key, turn: turn)
-    /// await tier.endTurn(turn, for: key, isCancelled: false)
+    /// let entry = try await redis.entry(for: key, turn: turn)
+    /// await redis.endTurn(turn, for: key, isCancelled: false)
     /// ```
     public init() {}
 }
