@@ -36,6 +36,7 @@ let package = Package(
             name: "TintypeBenchmarks",
             dependencies: [
                 "CTintypeAllocationCounter", "CTintypeCodecLoops", .product(name: "Tintype", package: "tintype"),
+                .product(name: "TintypeCluster", package: "tintype"),
             ],
             path: "TintypeBenchmarks",
             packageAccess: false,

@@ -16,6 +16,7 @@ enum TintypeBenchmarks {
         + Geometry.benchmarks + PixelOperations.benchmarks
         + Bombs.benchmarks
         + ServerImages.benchmarks + ServerHits.benchmarks + ServerLoad.benchmarks + ServerConnections.benchmarks
+        + SharedHits.benchmarks
 
     static func main() async {
         OriginTrust.enter()

@@ -46,13 +46,9 @@ extension Cluster {
         public var changePeriod = Duration.seconds(1)
         /// How long failures are remembered for all machines.
         ///
-        /// By default 60 seconds for a missing source, 10 seconds for an unreachable one, and 5 seconds for other failures of
-        /// an origin.
-        public var failureLifetimes = FailureLifetimes(
-            missing: .seconds(60),
-            unreachable: .seconds(10),
-            originFailure: .seconds(5)
-        )
+        /// By default 60 seconds for a missing source, and 5 seconds for a status from 500 on. A source that cannot be
+        /// reached is remembered by each machine alone, because the fault may be in that machine.
+        public var failureLifetimes = FailureLifetimes(missing: .seconds(60), originFailure: .seconds(5))
         /// Receives events, and must be quick; by default does nothing.
         public var report: @Sendable (Event) -> Void = { _ in }
 

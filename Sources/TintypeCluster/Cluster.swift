@@ -26,6 +26,12 @@ public final class Cluster: Sendable {
     /// The byte tier in Redis.
     public var tier: any ByteTier { self.sharedTier }
     private let sharedTier: SharedTier
+    /// The caches of this process.
+    private let caches = Locked<[WeakCache]>([])
+
+    private struct WeakCache: Sendable {
+        weak let cache: CacheActor?
+    }
 
     /// Creates a cluster; connects at the first call.
     ///
@@ -49,9 +55,11 @@ public final class Cluster: Sendable {
     /// cluster.join(with: loader.cache)
     /// ```
     public func join(with cache: CacheActor) {
-        self.changes.follow { root in
+        self.caches.withLock { $0.append(WeakCache(cache: cache)) }
+        // The cache has the tier, which has the log of changes.
+        self.changes.follow { [weak cache] root in
             // An error of the disk is in its statistics.
-            try? await cache.forgetFamily(of: root)
+            try? await cache?.forgetFamily(of: root)
         }
         self.beats.begin()
     }
@@ -80,7 +88,21 @@ public final class Cluster: Sendable {
     ///
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
-    public func purge(tag: String) async throws -> Int { try await self.sharedTier.removeFamilies(tagged: tag).count }
+    public func purge(tag: String) async throws -> Int {
+        let families = try await self.sharedTier.families(tagged: tag)
+        let caches = self.joinedCaches()
+        for family in families {
+            // The other machines read the removal in the log of changes.
+            for cache in caches { try await cache.removeFamily(of: family) }
+            if caches.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
+        }
+        // Last: a purge that fails can be repeated.
+        try await self.sharedTier.forget(tag: tag)
+        return families.count
+    }
+
+    @inline(never)
+    private func joinedCaches() -> [CacheActor] { self.caches.withLock { $0.compactMap(\.cache) } }
 
     /// Returns the state of the cluster: its processes, and the nodes of Redis.
     ///

@@ -40,6 +40,7 @@ final class Leases: Sendable {
     }
 
     private struct Lease {
+        let begin = ContinuousClock.now
         let token: String
         let family: String
         var turns: Set<TierTurn>
@@ -49,6 +50,9 @@ final class Leases: Sendable {
         var leases: [String: Lease] = [:]
         var isRenewing = false
     }
+
+    /// A load that takes longer is stuck, and its lock is not renewed.
+    private static let longestTime = Duration.seconds(120)
 
     private static let attempt = """
         local value = redis.call('HGET', KEYS[1], ARGV[1])
@@ -83,6 +87,13 @@ final class Leases: Sendable {
     /// Waits while another machine makes it, at most for ``Cluster/Configuration/waitLimit``. After that the caller makes
     /// the entry without a lock.
     func data(at place: Place) async throws -> Data? {
+        let data = try await self.wait(at: place)
+        // Of two attempts at once, one may have got the lock that the other one no longer needs.
+        if data != nil { await self.end(place, .stored) }
+        return data
+    }
+
+    private func wait(at place: Place) async throws -> Data? {
         switch try await self.attempt(place) {
         case .found(let data): return data
         case .leads: return nil
@@ -144,6 +155,8 @@ final class Leases: Sendable {
         case .bytes(let data): return .found(data)
         case .integer(1):
             self.hold(place, token)
+            // The end of the turn may have come before.
+            if Task.isCancelled { await self.end(place, .free) }
             return .leads
         default: return .isTaken
         }
@@ -166,14 +179,15 @@ final class Leases: Sendable {
     /// Ends the part of a turn in a lease, and gives up the lock with the last part.
     func end(_ place: Place, _ end: End) async {
         guard let lease = self.leave(place) else { return }
-        await self.release(place.lock, lease, end)
+        // A caller that was cancelled could not send it.
+        await self.owner.run("lease release") { await self.release(place.lock, lease, end) }.value
     }
 
     /// Gives up the lock of an entry that is in the store now.
     func endStored(_ family: String, _ field: String) async {
         let lock = Place.lock(family, field)
         guard let lease = self.take(lock) else { return }
-        await self.release(lock, lease, .stored)
+        await self.owner.run("lease release") { await self.release(lock, lease, .stored) }.value
     }
 
     private func release(_ lock: String, _ lease: Lease, _ end: End) async {
@@ -207,7 +221,7 @@ final class Leases: Sendable {
             }
             let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
             await withTaskGroup(of: Void.self) { group in
-                for (lock, lease) in leases where self.holds(lock, lease.token) {
+                for (lock, lease) in leases where self.isRenewed(lock, lease) {
                     group.addTask {
                         // If it fails, the next renewal may still come in time.
                         _ = try? await self.store.run(
@@ -275,8 +289,15 @@ final class Leases: Sendable {
     }
 
     @inline(never)
-    private func holds(_ lock: String, _ token: String) -> Bool {
-        self.state.withLock { $0.leases[lock]?.token == token }
+    private func isRenewed(_ lock: String, _ lease: Lease) -> Bool {
+        self.state.withLock { state in
+            guard state.leases[lock]?.token == lease.token else { return false }
+            guard .now - lease.begin < Self.longestTime else {
+                state.leases[lock] = nil
+                return false
+            }
+            return true
+        }
     }
 }
 

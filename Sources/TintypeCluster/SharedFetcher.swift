@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Tintype
+import TintypeHTTP
 import TintypeRedis
 
 /// A fetcher whose failures and revalidations all machines of a cluster share.
@@ -11,7 +12,7 @@ import TintypeRedis
 /// caches not to answer, go to the origin as they are.
 struct SharedFetcher: ImageFetching {
     /// How long the outcome of a revalidation is there for machines that revalidate the same response.
-    private static let outcomeLifetime = "5000"
+    private static let outcomeLifetime = Duration.seconds(2)
     private static let field = "outcome"
 
     let base: any ImageFetching
@@ -35,10 +36,17 @@ struct SharedFetcher: ImageFetching {
         if let known, let outcome = FetchOutcome(encoded: known) { return try outcome.get() }
         do {
             let response = try await self.fetch(request, observer, failures)
-            await self.publish(.response(response), place)
+            if Self.isShareable(response) {
+                await self.publish(.response(response), place)
+            } else {
+                await self.leases.end(place, .nothing)
+            }
             return response
-        } catch let error as DownloadError {
+        } catch let error as DownloadError where Self.isOfOrigin(error) {
             await self.publish(.failure(error), place)
+            throw error
+        } catch let error as DownloadError {
+            await self.leases.end(place, .nothing)
             throw error
         } catch {
             await self.leases.end(place, .free)
@@ -71,7 +79,7 @@ struct SharedFetcher: ImageFetching {
     ) async throws -> DownloadResponse {
         do {
             return try await self.base.response(for: request, observer: observer)
-        } catch let error as DownloadError {
+        } catch let error as DownloadError where Self.isOfOrigin(error) {
             let lifetime = self.store.configuration.failureLifetimes.lifetime(of: error, now: Date())
             if let lifetime, lifetime >= .milliseconds(1), let value = FetchOutcome.failure(error).encoded {
                 let milliseconds = "\(lifetime.milliseconds)"
@@ -90,8 +98,7 @@ struct SharedFetcher: ImageFetching {
         }
         let family = place.family
         do {
-            _ = try await self.store.run("HSET", family, Self.field, value: value, key: family)
-            _ = try await self.store.run("PEXPIRE", family, Self.outcomeLifetime, key: family)
+            _ = try await self.store.set([(Self.field, value)], of: family, lifetime: Self.outcomeLifetime)
             await self.leases.endStored(family, Self.field)
         } catch {
             await self.leases.end(place, .nothing)
@@ -111,10 +118,27 @@ struct SharedFetcher: ImageFetching {
     }
 
     private static func isShareable(_ request: DownloadRequest) -> Bool {
-        guard request.method == .get, request.credentials == nil, request.cookies == nil,
-            let scheme = request.url.scheme, ["http", "https", "s3"].contains(scheme)
+        guard request.method == .get, request.credentials == nil, request.cookies == nil, request.token == nil,
+            let scheme = request.url.scheme, ["http", "https"].contains(scheme), request.url.user() == nil,
+            // Other ways to the origin, and other rules for its answer, are not part of the name of an outcome.
+            !request.allowsInvalidCertificates, request.tls == nil, request.proxy == nil,
+            request.unixSocketPath == nil, request.acceptableContentTypes == nil
         else { return false }
         return ["Authorization", "Cookie", "Cache-Control", "Pragma", "Range"].allSatisfy { request.headers[$0] == nil }
+    }
+
+    /// Whether HTTP permits a shared cache to store a response, as far as its fields say.
+    private static func isShareable(_ response: DownloadResponse) -> Bool {
+        let control = CacheControl(response.headers.values(for: "Cache-Control"))
+        return !control.has("no-store") && !control.has("private") && response.headers["Set-Cookie"] == nil
+    }
+
+    /// Whether an origin has answered with a failure.
+    ///
+    /// Other failures may be those of one machine, such as a broken resolver, which must not fail the loads of all.
+    private static func isOfOrigin(_ error: DownloadError) -> Bool {
+        guard error.code == .badStatus, let status = error.status else { return false }
+        return [404, 410, 429].contains(status) || status >= 500
     }
 
     /// Returns a name for a request: its URL and its fields decide what the origin answers.
@@ -125,7 +149,8 @@ struct SharedFetcher: ImageFetching {
             let name = field.name.lowercased()
             return others.contains(name) ? nil : "\(name): \(field.value)"
         }
-        let text = ([request.url.absoluteString] + lines.sorted()).joined(separator: "\n")
+        let rules = "\(request.networkPolicy.map { "\($0)" } ?? "") \(request.maximumBodySize ?? -1)"
+        let text = ([request.url.absoluteString, rules] + lines.sorted()).joined(separator: "\n")
         return CacheKey(text).digest
     }
 }

@@ -38,13 +38,33 @@ final class SharedStore: Sendable {
         return try await self.run(RedisCommand(name, arguments: arguments, key: key, isReadOnly: isReadOnly))
     }
 
-    /// Runs a command.
+    /// Sets fields of a hash and its lifetime at once, so that no field is left without an end; returns the number of new
+    /// fields.
+    func set(_ fields: [(name: String, value: Data)], of family: String, lifetime: Duration) async throws -> Int64 {
+        let words = fields.flatMap { [RedisArgument.text($0.name), .data($0.value)] }
+        let head: [RedisArgument] = [.text(Self.setting), "1", .text(family), .text("\(lifetime.milliseconds)")]
+        let reply = try await self.run(
+            RedisCommand("EVAL", arguments: head + words, key: family),
+            byteCount: fields.reduce(0) { $0 + $1.value.count }
+        )
+        return reply.number ?? 0
+    }
+
+    private static let setting = """
+        local count = redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+        redis.call('PEXPIRE', KEYS[1], ARGV[1])
+        return count
+        """
+
+    /// Runs a command that transfers so many bytes: a large entry takes longer than the time budget of a command.
     ///
     /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
-    func run(_ command: RedisCommand) async throws -> RedisValue {
+    func run(_ command: RedisCommand, byteCount: Int = 0) async throws -> RedisValue {
         guard self.admits() else { throw self.refusal }
         do {
-            let value = try await self.redis.run(command)
+            // A slow network transfers 16 kB in a millisecond.
+            let budget = self.configuration.redis.commandTimeBudget + .milliseconds(byteCount >> 14)
+            let value = try await self.redis.run(command, timeBudget: budget)
             self.succeed()
             return value
         } catch let error as RedisError {

@@ -33,7 +33,15 @@ final class SharedTier: ByteTier {
 
     func entry(for key: CacheKey) async throws -> ByteEntry? {
         let family = self.store.family(of: key)
-        let value = try await self.store.run("HGET", family, self.store.field(of: key), key: family, isReadOnly: true)
+        let command = RedisCommand(
+            "HGET",
+            .text(family),
+            .text(self.store.field(of: key)),
+            key: family,
+            isReadOnly: true
+        )
+        // Its size is not known before.
+        let value = try await self.store.run(command, byteCount: self.store.configuration.maximumEntrySize)
         guard case .bytes(let data) = value else {
             self.store.count { $0.misses += 1 }
             return nil
@@ -84,22 +92,16 @@ final class SharedTier: ByteTier {
         let (family, field) = (self.store.family(of: key), self.store.field(of: key))
         let entry = ByteEntry(data: data, metadata: metadata).encoded(for: key)
         let head = ByteEntry(data: Data(), metadata: metadata).encoded(for: key)
-        let newFieldCount = try await self.store.run(
-            RedisCommand(
-                "HSET",
-                .text(family),
-                .text(field),
-                .data(entry),
-                .text(self.head(of: key)),
-                .data(head),
-                key: family
-            )
+        let newCount = try await self.store.set(
+            [(field, entry), (self.head(of: key), head)],
+            of: family,
+            lifetime: self.store.configuration.entryLifetime
         )
-        _ = try await self.store.run("PEXPIRE", family, self.lifetime, key: family)
         await self.leases.endStored(family, field)
         // Other machines may have the older entry in memory or on disk.
-        if newFieldCount == .integer(0) { try await self.changes.append(key.root) }
-        for tag in metadata.tags { try await self.note(key.root, under: tag) }
+        if newCount == 0 { try await self.changes.append(key.root) }
+        // A source without its tags is still a good entry.
+        for tag in metadata.tags { try? await self.note(key.root, under: tag) }
     }
 
     private var lifetime: String { "\(self.store.configuration.entryLifetime.milliseconds)" }
@@ -128,17 +130,19 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
     }
 
-    /// Removes all families that have a tag, and returns them.
-    func removeFamilies(tagged tag: String) async throws -> [CacheKey] {
+    /// Returns the families that have a tag.
+    func families(tagged tag: String) async throws -> [CacheKey] {
         let name = self.store.name("tag", tag)
-        guard case .array(let members) = try await self.store.run("SMEMBERS", name, key: name) else {
-            return []
-        }
-        let roots = members.compactMap(\.text).map { CacheKey($0) }
-        for root in roots { _ = try await self.removeFamily(of: root) }
-        // Last: a removal that fails can be repeated.
+        let reply = try await self.store.run(
+            RedisCommand("SMEMBERS", .text(name), key: name, isReadOnly: true),
+            byteCount: self.store.configuration.maximumEntrySize
+        )
+        return (reply.elements ?? []).compactMap(\.text).map { CacheKey($0) }
+    }
+
+    func forget(tag: String) async throws {
+        let name = self.store.name("tag", tag)
         _ = try await self.store.run("UNLINK", name, key: name)
-        return roots
     }
 }
 
@@ -148,6 +152,7 @@ extension EntryMetadata {
         guard let response else { return [] }
         let commas = response.values(for: "Cache-Tag").flatMap { $0.split(separator: ",") }
         let spaces = response.values(for: "Surrogate-Key").flatMap { $0.split(separator: " ") }
-        return Set((commas + spaces).map { String($0.drop { $0 == " " }) }.filter { !$0.isEmpty })
+        let tags = (commas + spaces).prefix(64).map { String($0.drop { $0 == " " }) }
+        return Set(tags.filter { (1...256).contains($0.utf8.count) })
     }
 }

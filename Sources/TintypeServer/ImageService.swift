@@ -61,7 +61,7 @@ public final class ImageService: Sendable {
         let cluster = Self.cluster(configuration, log)
         var clusterDownloads: DownloadActor?
         if let cluster {
-            let downloads = DownloadActor(configuration: loading.downloads, hooks: loading.downloadHooks)
+            let downloads = DownloadActor(configuration: loading.negotiating.downloads, hooks: loading.downloadHooks)
             loading.tiers.append(cluster.tier)
             loading.fetcher = cluster.fetcher(over: downloads)
             clusterDownloads = downloads

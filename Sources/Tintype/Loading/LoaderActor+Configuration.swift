@@ -203,7 +203,7 @@ extension LoaderActor {
         /// The same configuration, whose default `Accept` field names the formats that the coders read.
         ///
         /// Origins that choose a format by that field then send one that the loader can decode.
-        var negotiating: Configuration {
+        package var negotiating: Configuration {
             var copy = self
             guard self.downloads.acceptHeader == DownloadActor.Configuration.defaultAcceptHeader else { return copy }
             let types = self.coders.decodableFormats.map(\.mediaType) + ["image/*;q=0.8", "*/*;q=0.5"]

@@ -112,7 +112,7 @@ final class OrderedTier: OrderedByteTier {
     private func end(_ turn: TierTurn, for key: CacheKey, with turns: TierTurns) {
         turns.add { [self] isCancelled in
             let base = self.base
-            _ = self.change(key.root, isOptional: false) {
+            _ = self.change(key.root, isOptional: false, repairs: false) {
                 await base.endTurn(turn, for: key, isCancelled: isCancelled)
             }
         }
@@ -231,6 +231,7 @@ final class OrderedTier: OrderedByteTier {
         byteCount: Int = 0,
         onlyIfIdle: Bool = false,
         isOptional: Bool = true,
+        repairs: Bool = true,
         unless isObsolete: () -> Bool = { false },
         _ call: @escaping @Sendable () async throws -> Value
     ) -> Task<Value, any Error>? {
@@ -253,7 +254,7 @@ final class OrderedTier: OrderedByteTier {
                 do {
                     guard let root else { return try await call() }
                     return try await self.first(of: {
-                        if self.isSuspect(root) {
+                        if repairs, self.isSuspect(root) {
                             _ = try await self.base.removeFamily(of: root)
                             self.trust(root)
                         }
