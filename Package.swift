@@ -88,7 +88,7 @@ let package = Package(
     name: "tintype",
     products: [
         .library(name: "Tintype", targets: ["Tintype"]),
-        .library(name: "TintypeCluster", targets: ["TintypeCluster"]),
+        .library(name: "TintypeCluster", targets: ["TintypeCluster", "TintypeRedis"]),
         .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
         .library(name: "TintypeServer", targets: ["TintypeServer"]),
         .library(name: "TintypeTargets", targets: ["TintypeTargets"]),

@@ -93,6 +93,18 @@ public actor CacheActor {
         return try await TierTurns.$current.withValue(turns, operation: load)
     }
 
+    /// Returns `work` with the turns of the load under way, which do not end before it.
+    package nonisolated func holdingTurns<Argument, Value>(
+        _ work: @escaping @Sendable (Argument) async -> Value
+    ) -> @Sendable (Argument) async -> Value {
+        guard let turns = TierTurns.current else { return work }
+        turns.hold()
+        return { argument in
+            defer { turns.release() }
+            return await work(argument)
+        }
+    }
+
     // MARK: Bytes
 
     /// Returns the entry of `key` from the nearest byte tier that has it.

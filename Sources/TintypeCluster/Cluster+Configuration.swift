@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Glibc
 public import Tintype
-public import TintypeRedis
+@_exported public import TintypeRedis
 
 extension Cluster {
     /// The settings of a cluster.

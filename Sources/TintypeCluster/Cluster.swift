@@ -12,7 +12,7 @@ import TintypeRedis
 /// let cluster = Cluster(Cluster.Configuration(redis: try RedisConfiguration(url: "redis://10.0.0.5")))
 /// var configuration = LoaderActor.Configuration()
 /// configuration.tiers = [cluster.tier]
-/// configuration.fetcher = cluster.fetcher(over: DownloadActor(configuration: configuration.downloads))
+/// configuration.fetcherWrapper = { cluster.fetcher(over: $0) }
 /// let loader = LoaderActor(configuration: configuration)
 /// cluster.join(with: loader.cache)
 /// ```

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
-import Tintype
-import TintypeConcurrency
 public import TintypeRedis
 
 /// The counts of a process of a cluster since its start.
@@ -54,92 +52,4 @@ public struct ClusterStatus: Sendable {
     public let processes: [Process]
     /// The nodes of Redis, as this process sees them.
     public let redis: [RedisNodeStatus]
-}
-
-/// Reports the counts of this process to the others.
-final class Heartbeat: Sendable {
-    private static let period = Duration.seconds(5)
-    /// Processes without a report for so long are gone.
-    private static let patience = 30.0
-
-    private let store: SharedStore
-    private let leases: Leases
-    private let owner = TaskOwner()
-
-    init(_ store: SharedStore, _ leases: Leases) {
-        (self.store, self.leases) = (store, leases)
-    }
-
-    /// Checks the settings of Redis, and reports until the process leaves.
-    func begin() {
-        let (store, leases, name) = (self.store, self.leases, self.store.name("processes"))
-        self.owner.run("heartbeat of the cluster") {
-            await Self.checkSettings(store)
-            while !Task.isCancelled {
-                await Self.report(store, leases, name)
-                try? await Task.sleep(for: Self.period)
-            }
-        }
-    }
-
-    /// Reports settings of Redis that do not suit a cache.
-    private static func checkSettings(_ store: SharedStore) async {
-        // Managed services may refuse the command.
-        guard case .array(let words)? = try? await store.run("CONFIG", "GET", "maxmemory*", key: "", isReadOnly: true)
-        else { return }
-        let texts = words.map { $0.text ?? "" }
-        func value(_ name: String) -> String? {
-            texts.firstIndex(of: name).flatMap { texts.indices.contains($0 + 1) ? texts[$0 + 1] : nil }
-        }
-        if value("maxmemory") == "0" {
-            store.configuration.report(
-                .unsuitableSetting("Redis has no maxmemory, so it grows until the machine is full.")
-            )
-        }
-        if let policy = value("maxmemory-policy"), !policy.hasPrefix("allkeys-") {
-            store.configuration.report(
-                .unsuitableSetting(
-                    "Redis has maxmemory-policy \(policy); set it to allkeys-lfu, so that it evicts entries."
-                )
-            )
-        }
-    }
-
-    private static func report(_ store: SharedStore, _ leases: Leases, _ name: String) async {
-        var statistics = store.statistics
-        statistics.leases = leases.count
-        let process = ClusterStatus.Process(
-            name: store.configuration.nodeName,
-            reportedAt: Date(),
-            statistics: statistics
-        )
-        guard let value = try? JSONEncoder().encode(process) else { return }
-        // The next report makes up for one that fails.
-        _ = try? await store.run("HSET", name, process.name, value: value, key: name)
-    }
-
-    /// Returns the processes, and removes the ones that are gone.
-    func processes() async throws -> [ClusterStatus.Process] {
-        let name = self.store.name("processes")
-        let value = try await self.store.run("HVALS", name, key: name, isReadOnly: true)
-        guard case .array(let values) = value else { return [] }
-        var processes: [ClusterStatus.Process] = []
-        for case .bytes(let data) in values {
-            guard let process = try? JSONDecoder().decode(ClusterStatus.Process.self, from: data) else { continue }
-            if -process.reportedAt.timeIntervalSinceNow < Self.patience {
-                processes.append(process)
-            } else {
-                _ = try await self.store.run("HDEL", name, process.name, key: name)
-            }
-        }
-        return processes.sorted { $0.name < $1.name }
-    }
-
-    func shutdown() async {
-        self.owner.cancelAll()
-        await self.owner.waitForAll()
-        let name = self.store.name("processes")
-        // A process that cannot say that it leaves is gone after a while.
-        _ = try? await self.store.run("HDEL", name, self.store.configuration.nodeName, key: name)
-    }
 }

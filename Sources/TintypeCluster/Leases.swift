@@ -31,6 +31,8 @@ final class Leases: Sendable {
     struct Place {
         let family: String
         let field: String
+        /// The size of the entry for the time budget of its read.
+        var byteCount = 0
         let turn: TierTurn
 
         /// The name of the lock, in the slot of the family.
@@ -88,7 +90,7 @@ final class Leases: Sendable {
     /// the entry without a lock.
     func data(at place: Place) async throws -> Data? {
         let data = try await self.wait(at: place)
-        // Of two attempts at once, one may have got the lock that the other one no longer needs.
+        // If two attempts ran at once, one may have the lock although the other one has found the entry.
         if data != nil { await self.end(place, .stored) }
         return data
     }
@@ -163,17 +165,13 @@ final class Leases: Sendable {
     }
 
     private func attempt(_ place: Place, _ token: String, _ lifetime: String) async throws -> RedisValue {
-        try await self.store.run(
+        let words = ["2", place.family, place.lock, place.field, token, lifetime]
+        let command = RedisCommand(
             "EVAL",
-            Self.attempt,
-            "2",
-            place.family,
-            place.lock,
-            place.field,
-            token,
-            lifetime,
+            arguments: ([Self.attempt] + words).map { .text($0) },
             key: place.family
         )
+        return try await self.store.run(command, byteCount: place.byteCount)
     }
 
     /// Ends the part of a turn in a lease, and gives up the lock with the last part.

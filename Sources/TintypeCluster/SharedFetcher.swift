@@ -8,8 +8,8 @@ import TintypeRedis
 /// A fetcher whose failures and revalidations all machines of a cluster share.
 ///
 /// A failure that lasts is remembered for the other machines, so a missing source costs one request in its lifetime. Of
-/// several machines that revalidate one response at once, one asks the origin. Requests with credentials, and those that ask
-/// caches not to answer, go to the origin as they are.
+/// several machines that revalidate one response at once, one asks the origin. Requests with credentials, with rules of their
+/// own for the connection, or with `Cache-Control` go to the origin as they are.
 struct SharedFetcher: ImageFetching {
     /// How long the outcome of a revalidation is there for machines that revalidate the same response.
     private static let outcomeLifetime = Duration.seconds(2)
@@ -22,7 +22,7 @@ struct SharedFetcher: ImageFetching {
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
         guard Self.isShareable(request) else { return try await self.base.response(for: request, observer: observer) }
         let failures = self.store.name("failure", "{\(Self.digest(of: request, conditions: false))}")
-        if let failure = await self.failure(failures) { throw failure }
+        if let failure = await self.failure(failures), !request.accepts(failure) { throw failure }
         guard Self.isConditional(request) else {
             return try await self.fetch(request, observer, failures)
         }
@@ -33,7 +33,13 @@ struct SharedFetcher: ImageFetching {
             await self.leases.end(place, .free)
             throw CancellationError()
         }
-        if let known, let outcome = FetchOutcome(encoded: known) { return try outcome.get() }
+        if let known, let outcome = FetchOutcome(encoded: known) {
+            // The origin's answer may be a failure for other requests only.
+            if case .failure(let error) = outcome, request.accepts(error) {
+                return try await self.base.response(for: request, observer: observer)
+            }
+            return try outcome.get()
+        }
         do {
             let response = try await self.fetch(request, observer, failures)
             if Self.isShareable(response) {
@@ -122,7 +128,7 @@ struct SharedFetcher: ImageFetching {
             let scheme = request.url.scheme, ["http", "https"].contains(scheme), request.url.user() == nil,
             // Other ways to the origin, and other rules for its answer, are not part of the name of an outcome.
             !request.allowsInvalidCertificates, request.tls == nil, request.proxy == nil,
-            request.unixSocketPath == nil, request.acceptableContentTypes == nil
+            request.unixSocketPath == nil, request.networkPolicy == nil, request.acceptableContentTypes == nil
         else { return false }
         return ["Authorization", "Cookie", "Cache-Control", "Pragma", "Range"].allSatisfy { request.headers[$0] == nil }
     }
@@ -149,8 +155,15 @@ struct SharedFetcher: ImageFetching {
             let name = field.name.lowercased()
             return others.contains(name) ? nil : "\(name): \(field.value)"
         }
-        let rules = "\(request.networkPolicy.map { "\($0)" } ?? "") \(request.maximumBodySize ?? -1)"
-        let text = ([request.url.absoluteString, rules] + lines.sorted()).joined(separator: "\n")
+        let limit = request.maximumBodySize.map { "\($0)" } ?? ""
+        let text = ([request.url.absoluteString, limit] + lines.sorted()).joined(separator: "\n")
         return CacheKey(text).digest
+    }
+}
+
+extension DownloadRequest {
+    /// Whether the status of a failure is acceptable for this request.
+    fileprivate func accepts(_ failure: DownloadError) -> Bool {
+        failure.status.map { self.acceptableStatusCodes?.contains($0) ?? false } ?? false
     }
 }

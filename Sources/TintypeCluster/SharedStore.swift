@@ -12,7 +12,6 @@ final class SharedStore: Sendable {
     private struct State {
         var circuit = Circuit()
         var counts = ClusterStatistics()
-        var lastError: String?
     }
 
     let redis: RedisClient
@@ -26,7 +25,7 @@ final class SharedStore: Sendable {
 
     /// Runs a command: a name and its words, the last of which may be bytes.
     ///
-    /// - Throws: As ``run(_:)``.
+    /// - Throws: As ``run(_:byteCount:)``.
     func run(
         _ name: String,
         _ words: String...,
@@ -94,13 +93,10 @@ final class SharedStore: Sendable {
         )
     }
 
-    var isOpen: Bool { self.state.withLock { $0.circuit.isOpen } }
-
     var statistics: ClusterStatistics {
         self.state.withLock { state in
             var counts = state.counts
             counts.isCircuitOpen = state.circuit.isOpen
-            counts.lastError = state.lastError
             return counts
         }
     }
@@ -160,7 +156,7 @@ final class SharedStore: Sendable {
         let hasOpened = self.state.withLock { state in
             state.counts.calls += 1
             state.counts.failedCalls += 1
-            state.lastError = error.message
+            state.counts.lastError = error.message
             guard error.code.isOutage else {
                 // Redis has answered.
                 _ = state.circuit.succeed()

@@ -40,8 +40,7 @@ final class SharedTier: ByteTier {
             key: family,
             isReadOnly: true
         )
-        // Its size is not known before.
-        let value = try await self.store.run(command, byteCount: self.store.configuration.maximumEntrySize)
+        let value = try await self.store.run(command, byteCount: self.likelyByteCount(of: key))
         guard case .bytes(let data) = value else {
             self.store.count { $0.misses += 1 }
             return nil
@@ -74,7 +73,18 @@ final class SharedTier: ByteTier {
     }
 
     private func place(of key: CacheKey, _ turn: TierTurn) -> Leases.Place {
-        Leases.Place(family: self.store.family(of: key), field: self.store.field(of: key), turn: turn)
+        Leases.Place(
+            family: self.store.family(of: key),
+            field: self.store.field(of: key),
+            byteCount: self.likelyByteCount(of: key),
+            turn: turn
+        )
+    }
+
+    /// The size of an entry for the time budget of its read: results are small, and originals may be as large as permitted.
+    private func likelyByteCount(of key: CacheKey) -> Int {
+        let limit = self.store.configuration.maximumEntrySize
+        return key.isDerived ? min(limit, 512 << 10) : limit
     }
 
     /// Returns an entry, or `nil` for bytes that are damaged or that another program has written.

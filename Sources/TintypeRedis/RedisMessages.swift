@@ -117,7 +117,9 @@ final class MessageBuffer: Sendable {
         }
     }
 
-    /// Ends the messages; those that wait can still be read.
+    /// Ends the messages.
+    ///
+    /// Waiting messages can still be read.
     func finish() {
         let readers = self.state.withLock { state in
             state.hasEnded = true

@@ -33,8 +33,6 @@ public final class ImageService: Sendable {
     private let watermark: Image?
     private let sources: SourceFetchers
     private let cluster: Cluster?
-    /// The downloads behind the fetcher of the cluster.
-    private let clusterDownloads: DownloadActor?
 
     /// Creates a service; ``ImageServer`` creates one of its own.
     ///
@@ -59,12 +57,9 @@ public final class ImageService: Sendable {
         }
         let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
         let cluster = Self.cluster(configuration, log)
-        var clusterDownloads: DownloadActor?
         if let cluster {
-            let downloads = DownloadActor(configuration: loading.negotiating.downloads, hooks: loading.downloadHooks)
             loading.tiers.append(cluster.tier)
-            loading.fetcher = cluster.fetcher(over: downloads)
-            clusterDownloads = downloads
+            loading.fetcherWrapper = { cluster.fetcher(over: $0) }
         }
         if let coldTier = configuration.coldTier { loading.tiers.append(ColdTier(coldTier)) }
         let loader = LoaderActor(configuration: loading)
@@ -79,7 +74,6 @@ public final class ImageService: Sendable {
             downloads: loader.downloads
         )
         self.cluster = cluster
-        self.clusterDownloads = clusterDownloads
         self.configuration = configuration
         self.loader = loader
         self.accessLog = log
@@ -188,7 +182,6 @@ public final class ImageService: Sendable {
     /// ```
     public func shutdown() async {
         await self.loader.shutdown()
-        await self.clusterDownloads?.shutdown()
         await self.cluster?.shutdown()
         await self.accessLog?.finish(within: .seconds(1))
     }

@@ -497,16 +497,28 @@ import TintypeTestTraits
         #expect(self.near.calls == (end == "is cancelled" ? "take a, cancel a" : "take a, end a"))
     }
 
+    @Test func `a turn ends even if the family is suspect and cannot be repaired`() async throws {
+        let cache = CacheActor(tiers: [self.near])
+        await cache.takingTurns {
+            _ = try? await cache.entry(for: self.key)
+            self.near.fails = true
+            await cache.store(nil, data: makeData(10), metadata: .sample, for: self.key, in: .disk)
+        }
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, store a, end a")
+    }
+
     @Test func `turns go on while a store in the background holds them`() async throws {
         let cache = CacheActor(tiers: [self.near])
-        let turns = try await cache.takingTurns {
-            _ = try await cache.entry(for: self.key)
-            TierTurns.current?.hold()
-            return TierTurns.current
+        let store: @Sendable (Data) async -> Void = { data in
+            _ = try? await cache.storeAndWait(nil, data: data, metadata: .sample, for: self.key)
         }
-        try await cache.storeAndWait(nil, data: makeData(10), metadata: .sample, for: self.key)
-        #expect(self.near.calls == "take a, store a")
-        turns?.release()
+        let work = try await cache.takingTurns {
+            _ = try await cache.entry(for: self.key)
+            return cache.holdingTurns(store)
+        }
+        #expect(self.near.calls == "take a")
+        await work(makeData(10))
         await cache.waitForPendingStores()
         #expect(self.near.calls == "take a, store a, end a")
     }

@@ -14,7 +14,6 @@ struct Fleet {
     struct Node {
         let cluster: Cluster
         let loader: LoaderActor
-        let downloads: DownloadActor
         let events: EventRecord
 
         /// Returns the thumbnail of a source as JPEG.
@@ -55,12 +54,11 @@ struct Fleet {
             configuration.memory.now = { clock.now }
             change(&settings, &configuration)
             let cluster = Cluster(settings)
-            let downloads = DownloadActor(configuration: configuration.downloads)
             configuration.tiers = [cluster.tier]
-            configuration.fetcher = cluster.fetcher(over: downloads)
+            configuration.fetcherWrapper = { cluster.fetcher(over: $0) }
             let loader = LoaderActor(configuration: configuration)
             cluster.join(with: loader.cache)
-            return Node(cluster: cluster, loader: loader, downloads: downloads, events: events)
+            return Node(cluster: cluster, loader: loader, events: events)
         }
     }
 
@@ -85,7 +83,6 @@ struct Fleet {
     func shutdown() async {
         for node in self.nodes {
             await node.loader.shutdown()
-            await node.downloads.shutdown()
             await node.cluster.shutdown()
         }
     }

@@ -138,7 +138,22 @@ struct FaultyConnection {
     }
 
     /// Returns the next head with the empty line at its end, or `nil` if the client has left.
+    ///
+    /// Drops the body of the request.
     private mutating func readRequest() -> [UInt8]? {
+        guard let head = self.readHead() else { return nil }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        let length = lines.first { $0.lowercased().hasPrefix("content-length:") }
+        let byteCount = length.flatMap { Int($0.drop { $0 != ":" }.dropFirst().filter(\.isNumber)) } ?? 0
+        while self.buffer.count < byteCount {
+            guard let bytes = self.receive() else { return nil }
+            self.buffer += bytes
+        }
+        self.buffer.removeFirst(byteCount)
+        return head
+    }
+
+    private mutating func readHead() -> [UInt8]? {
         let end = Array("\r\n\r\n".utf8)
         while true {
             if let start = self.buffer.indices.first(where: { self.buffer[$0...].starts(with: end) }) {

@@ -4,7 +4,7 @@
 ///
 /// Times are in seconds.
 struct FleetSettings: Sendable {
-    /// What the nodes share.
+    /// The things that the nodes share.
     enum Sharing: String, CaseIterable, Sendable {
         /// Each node has caches of its own only.
         case nothing = "no-shared-tier"

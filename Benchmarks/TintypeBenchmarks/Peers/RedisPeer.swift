@@ -9,6 +9,7 @@ struct RedisPeer: Sendable {
     static let key = "value"
 
     let port: UInt16
+    private let process: ChildProcess
 
     static func start(_ session: Session) async throws -> RedisPeer {
         let path = "/usr/bin/redis-server"
@@ -17,14 +18,14 @@ struct RedisPeer: Sendable {
         }
         let port = try NginxOrigin.freePort()
         let folder = session.folders.temporary.path
-        _ = try await BlockingLane.shared.run {
+        let process = try await BlockingLane.shared.run {
             try ChildProcess(
                 NginxOrigin.dyingWithUs
                     + [path, "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--dir", folder],
                 output: .discarded
             )
         }
-        let peer = RedisPeer(port: port)
+        let peer = RedisPeer(port: port, process: process)
         for _ in 0..<250 {
             if let connection = try? Connection(port) {
                 try connection.set(Self.key, Data(repeating: 7, count: Self.byteCount))
@@ -32,7 +33,13 @@ struct RedisPeer: Sendable {
             }
             try await Task.sleep(for: .milliseconds(40))
         }
+        await peer.end()
         throw Unavailable("redis-server did not answer within ten seconds")
+    }
+
+    func end() async {
+        self.process.terminate()
+        _ = try? await BlockingLane.shared.run { self.process.wait() }
     }
 
     /// hiredis' blocking interface: a lower bound, not a rival.

@@ -11,6 +11,7 @@ enum SharedHits {
             await contest.enterOurs { try await TintypeSharedHits.entry(redis) }
             await contest.enter("hiredis GET") { try redis.synchronous() }
             try await contest.measure(session.plan)
+            await redis.end()
             // At most 1.3 times the cost.
             return contest.rows(named: "shared-hit", .wall(.microseconds)) { _ in [.times(0.77)] }
                 + contest.rows(named: "shared-hit", .cpu(.microseconds)) { _ in [.times(0.77)] }
@@ -22,6 +23,7 @@ enum SharedHits {
             await contest.enter("redis-benchmark -P 16") { redis.benchmark(["-P", "16"]) }
             await contest.enter("redis-benchmark -c 4 -P 16") { redis.benchmark(["-c", "4", "-P", "16"]) }
             try await contest.measure(session.plan)
+            await redis.end()
             return contest.rows(named: "shared-throughput", .wall(.microseconds)) { _ in [.times(0.8)] }
                 + contest.rows(named: "shared-throughput", .cpu(.microseconds))
         },

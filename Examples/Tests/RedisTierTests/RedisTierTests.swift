@@ -18,7 +18,7 @@ import TintypeTestSupport
     }
 
     @Test func `two processes with disks of their own ask the origin once for each source`() async throws {
-        let server = try await RedisServer(in: self.folder)
+        let server = try await RedisServer()
         for name in ["first", "second"] {
             try ChildProcess.run(
                 [
@@ -34,7 +34,7 @@ import TintypeTestSupport
     }
 
     @Test func `no load fails while the server is stopped and started`() async throws {
-        var server = try await RedisServer(in: self.folder)
+        var server = try await RedisServer()
         var configuration = LoaderActor.Configuration()
         configuration.disk = nil
         configuration.tiers = [RedisTier(port: Int32(server.port))]
@@ -46,7 +46,7 @@ import TintypeTestSupport
                 // In the middle of the loads.
                 _ = try await group.next()
                 if range.lowerBound == 0 { server.stop() }
-                if range.lowerBound == 200 { server = try await RedisServer(in: self.folder, port: server.port) }
+                if range.lowerBound == 200 { server = try await RedisServer(port: server.port) }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(lengths.allSatisfy { $0 == 502_888 })

@@ -106,6 +106,10 @@ extension LoaderActor {
         ///
         /// It receives all URLs, also `file:` URLs.
         public var fetcher: (any ImageFetching)?
+        /// Wraps ``fetcher``, or the loader's own downloads, for requests without a fetcher; by default `nil`.
+        ///
+        /// A wrapper of the downloads shares their limits and their statistics.
+        public var fetcherWrapper: (@Sendable (any ImageFetching) -> any ImageFetching)?
         /// The settings of downloads.
         ///
         /// `bodyMemory` limits the encoded bytes that loads hold, including bytes from disk or from files that wait for a
@@ -185,6 +189,7 @@ extension LoaderActor {
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
             self.fetcher = nil
+            self.fetcherWrapper = nil
             self.downloads = DownloadActor.Configuration()
             self.observers = []
             self.downloadHooks = DownloadHooks()
@@ -203,7 +208,7 @@ extension LoaderActor {
         /// The same configuration, whose default `Accept` field names the formats that the coders read.
         ///
         /// Origins that choose a format by that field then send one that the loader can decode.
-        package var negotiating: Configuration {
+        var negotiating: Configuration {
             var copy = self
             guard self.downloads.acceptHeader == DownloadActor.Configuration.defaultAcceptHeader else { return copy }
             let types = self.coders.decodableFormats.map(\.mediaType) + ["image/*;q=0.8", "*/*;q=0.5"]

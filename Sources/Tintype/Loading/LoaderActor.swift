@@ -419,13 +419,7 @@ public actor LoaderActor {
         _ work: @escaping @Sendable (FlightState) async -> StoredEntry
     ) {
         // Other machines wait for the image until it is stored.
-        let turns = TierTurns.current
-        turns?.hold()
-        let work: @Sendable (FlightState) async -> StoredEntry = { flight in
-            defer { turns?.release() }
-            return await work(flight)
-        }
-        self.flights.store(key, of: source, work) { self.task(of: $1, $0) }
+        self.flights.store(key, of: source, self.cache.holdingTurns(work)) { self.task(of: $1, $0) }
     }
 
     /// Asks the origin in the background whether a product is current, unless a load does that already.

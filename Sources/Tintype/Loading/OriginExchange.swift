@@ -18,7 +18,8 @@ struct OriginRules: Sendable {
     private let limits: DecodingLimits
 
     init(_ configuration: LoaderActor.Configuration, _ downloads: DownloadActor) {
-        self.fetcher = configuration.fetcher ?? downloads
+        let fetcher = configuration.fetcher ?? downloads
+        self.fetcher = configuration.fetcherWrapper?(fetcher) ?? fetcher
         self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
         self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
         self.maximumBodySize = configuration.downloads.maximumBodySize

@@ -23,7 +23,7 @@ public struct TierTurn: Sendable, Hashable {
 /// The turns of a load in the tiers of other machines.
 ///
 /// They end with the load and with the stores that it leaves in the background.
-package final class TierTurns: Sendable {
+final class TierTurns: Sendable {
     private struct State {
         var holderCount = 1
         var isCancelled = false
@@ -33,19 +33,19 @@ package final class TierTurns: Sendable {
     typealias End = @Sendable (_ isCancelled: Bool) -> Void
 
     /// The turns of the load under way.
-    @TaskLocal package static var current: TierTurns?
+    @TaskLocal static var current: TierTurns?
 
     private let state = Locked(State())
 
     init() {}
 
     /// Adds a holder; the turns end when all holders have called ``release()``.
-    package func hold() {
+    func hold() {
         self.state.withLock { $0.holderCount += 1 }
     }
 
     /// Ends the turns if no other holder is left.
-    package func release(isCancelled: Bool = Task.isCancelled) {
+    func release(isCancelled: Bool = Task.isCancelled) {
         let (ends, isCancelled) = self.state.withLock { state -> ([End], Bool) in
             state.holderCount -= 1
             state.isCancelled = state.isCancelled || isCancelled

@@ -18,7 +18,7 @@ actor NameResolver {
         return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
     }
 
-    /// Returns the IP addresses of a host, or the reason why there are none.
+    /// Returns the IP addresses of a host, or the reason for the failure.
     func addresses(of host: String) -> Result<[String], NameError> {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

@@ -178,7 +178,7 @@ final class RedisConnection {
         self.wasReady = true
     }
 
-    /// Adds a command to those that ``flush()`` writes.
+    /// Adds a command to the ones that ``flush()`` writes.
     func send(_ call: RedisCall, _ command: RedisCommand, now: Int64) {
         guard let context = self.context else { return self.outcomes.append(Outcome(call: call, reply: nil)) }
         if self.owedCount == 0 { self.lastProgress = now }

@@ -207,7 +207,7 @@ actor RedisEngine {
         for (_, call) in due { self.route(call) }
     }
 
-    /// Returns the node at an address, which it creates if there is none.
+    /// Returns the node at an address; creates it if needed.
     private func node(_ address: RedisAddress, role: RedisNodeStatus.Role) -> RedisNode {
         if let node = self.nodes[address] { return node }
         let node = RedisNode(address, role: role, schedule: ReconnectSchedule(self.configuration))

@@ -10,7 +10,7 @@ enum KeySlot {
         return key.withUTF8 { Int(self.crc16(self.hashed($0)) % UInt16(self.count)) }
     }
 
-    /// The bytes between the first `{` and the next `}`, unless there are none; otherwise the whole key.
+    /// The bytes between the first `{` and the next `}`, or the whole key without such bytes.
     private static func hashed(_ key: UnsafeBufferPointer<UInt8>) -> Slice<UnsafeBufferPointer<UInt8>> {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")),
             let close = key[(open + 1)...].firstIndex(of: UInt8(ascii: "}")), close > open + 1

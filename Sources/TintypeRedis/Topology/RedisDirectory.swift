@@ -4,7 +4,7 @@
 ///
 /// A value without I/O: the engine asks its questions, and gives it the answers.
 struct RedisDirectory {
-    /// A command that finds out where the masters are.
+    /// A command that finds the addresses of the masters.
     struct Question: Equatable {
         let address: RedisAddress
         let role: RedisNodeStatus.Role
@@ -100,7 +100,7 @@ struct RedisDirectory {
         return failure
     }
 
-    /// Asks soon where the masters are.
+    /// Asks for the addresses of the masters soon.
     mutating func refresh(now: Int64) {
         guard self.hasAlternatives, self.failuresInRow == 0 else { return }
         self.dueTime = min(self.dueTime, max(now, self.lastQuestion + Self.shortestInterval))
