@@ -36,11 +36,14 @@ final class ChangeLog: Sendable {
         )
     }
 
-    /// Calls `apply` with the families that other machines change from now on, until the log goes away.
+    /// Calls `apply` with the families that other machines have changed and will change, until the log goes away.
+    ///
+    /// It begins with the oldest change in the stream: no change is missed between the start of a process and its first look,
+    /// and a disk loses most of what has changed while the process was away.
     func follow(_ apply: @escaping @Sendable (CacheKey) async -> Void) {
         let (store, name) = (self.store, self.name)
         self.owner.run("changes of the cluster") {
-            var last: String?
+            var last = "0-0"
             while !Task.isCancelled {
                 if let next = try? await Self.read(store, name, after: last, apply) { last = next }
                 try? await Task.sleep(for: store.configuration.changePeriod)
@@ -58,14 +61,10 @@ final class ChangeLog: Sendable {
     private static func read(
         _ store: SharedStore,
         _ name: String,
-        after last: String?,
+        after last: String,
         _ apply: @Sendable (CacheKey) async -> Void
-    ) async throws -> String? {
-        guard var last else {
-            let newest = try await store.run("XREVRANGE", name, "+", "-", "COUNT", "1", key: name, isReadOnly: true)
-            // The stream's identifiers begin with the time, so all later ones are greater than this one.
-            return Change.changes(in: newest)?.last?.id ?? "0-0"
-        }
+    ) async throws -> String {
+        var last = last
         while true {
             let value = try await store.run(
                 "XRANGE",
