@@ -38,7 +38,8 @@ struct RedisPeer: Sendable {
     }
 
     func end() async {
-        self.process.terminate()
+        // It has inherited a mask of signals in which SIGTERM waits.
+        kill(self.process.identifier, SIGKILL)
         _ = try? await BlockingLane.shared.run { self.process.wait() }
     }
 
