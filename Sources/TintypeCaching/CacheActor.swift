@@ -281,10 +281,8 @@ public actor CacheActor {
         return try await self.tiers.removeFamily(of: key) || isRemoved
     }
 
-    /// Removes all entries of the family of `key` from memory and from the disks of this machine, because another machine
-    /// has changed them.
-    package nonisolated func forgetFamily(of key: CacheKey) async throws {
-        self.memory.removeFamily(of: key)
+    /// Removes all entries of the family of `key` from the disks of this machine.
+    package nonisolated func removeLocalFamily(of key: CacheKey) async throws {
         try await self.tiers.removeLocalFamily(of: key)
     }
 

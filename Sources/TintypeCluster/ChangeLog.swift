@@ -5,7 +5,7 @@ import Tintype
 import TintypeConcurrency
 import TintypeRedis
 
-/// The changes to shared entries, which all machines read to clear their own tiers.
+/// Changes that all machines of a cluster must hear of, in their order.
 ///
 /// It is a stream in Redis instead of a channel: a machine that was away reads the changes that it has missed.
 final class ChangeLog: Sendable {
@@ -13,17 +13,18 @@ final class ChangeLog: Sendable {
     private static let lengthLimit = "10000"
 
     private let store: SharedStore
+    private let name: String
     private let owner = TaskOwner()
 
-    init(_ store: SharedStore) {
-        self.store = store
+    /// Creates a log whose stream has the name `name`.
+    init(_ store: SharedStore, _ name: String) {
+        (self.store, self.name) = (store, store.name(name))
     }
 
-    private var name: String { self.store.name("changes") }
-
-    /// Tells the other machines that entries of a family have changed.
-    func append(_ root: CacheKey) async throws {
-        _ = try await self.store.run(
+    /// Tells the other machines of a change; returns its identifier, which is greater than those before.
+    @discardableResult
+    func append(_ text: String) async throws -> String {
+        let reply = try await self.store.run(
             "XADD",
             self.name,
             "MAXLEN",
@@ -31,24 +32,37 @@ final class ChangeLog: Sendable {
             Self.lengthLimit,
             "*",
             self.store.configuration.nodeName,
-            root.text,
+            text,
             key: self.name
         )
+        guard let identifier = reply.text else {
+            throw CacheError(code: .tierFailed, message: "Redis has given a change no identifier.")
+        }
+        return identifier
     }
 
-    /// Calls `apply` with the families that other machines have changed and will change, until the log goes away.
+    /// Calls `apply` with each change after `last` that is in the stream or will be, until the log goes away.
     ///
-    /// It begins with the oldest change in the stream: no change is missed between the start of a process and its first look,
-    /// and a disk loses most of what has changed while the process was away.
-    func follow(_ apply: @escaping @Sendable (CacheKey) async -> Void) {
-        let (store, name) = (self.store, self.name)
+    /// By default it begins with the oldest change: none is missed between the start of a process and its first look, and a
+    /// disk loses most of what has changed while the process was away.
+    func follow(after last: String = Change.start, _ apply: @escaping @Sendable (Change) async -> Void) {
         self.owner.run("changes of the cluster") {
-            var last = "0-0"
+            var last = last
             while !Task.isCancelled {
-                if let next = try? await Self.read(store, name, after: last, apply) { last = next }
-                try? await Task.sleep(for: store.configuration.changePeriod)
+                last = await self.apply(apply, after: last)
+                try? await Task.sleep(for: self.store.configuration.changePeriod)
             }
         }
+    }
+
+    /// Calls `apply` with the changes after an identifier that are in the stream now; returns the last identifier.
+    func apply(_ apply: @Sendable (Change) async -> Void, after last: String = Change.start) async -> String {
+        var last = last
+        while let (changes, end) = try? await self.changes(after: last) {
+            for change in changes { await apply(change) }
+            last = end
+        }
+        return last
     }
 
     /// Ends the reading, and waits for its end.
@@ -57,51 +71,42 @@ final class ChangeLog: Sendable {
         await self.owner.waitForAll()
     }
 
-    /// Applies the changes after an identifier; returns the last identifier.
-    private static func read(
-        _ store: SharedStore,
-        _ name: String,
-        after last: String,
-        _ apply: @Sendable (CacheKey) async -> Void
-    ) async throws -> String {
-        var last = last
-        while true {
-            let value = try await store.run(
-                "XRANGE",
-                name,
-                "(\(last)",
-                "+",
-                "COUNT",
-                "500",
-                key: name,
-                isReadOnly: true
-            )
-            guard let changes = Change.changes(in: value), let end = changes.last else { return last }
-            for change in changes where change.node != store.configuration.nodeName {
-                await apply(CacheKey(change.text))
-            }
-            last = end.id
-        }
+    private func changes(after last: String) async throws -> (changes: [Change], end: String)? {
+        let reply = try await self.store.run(
+            "XRANGE",
+            self.name,
+            "(\(last)",
+            "+",
+            "COUNT",
+            "500",
+            key: self.name,
+            isReadOnly: true
+        )
+        return Change.changes(in: reply)
     }
 }
 
 /// One change in the stream.
 struct Change: Equatable {
+    /// The identifier before the first change.
+    static let start = "0-0"
+
     let id: String
     let node: String
     let text: String
 
-    /// Reads the reply to `XRANGE`; `nil` for another reply.
+    /// Reads the reply to `XRANGE`: the changes and the last identifier; `nil` if it is empty, or another reply.
     ///
     /// Leaves out entries of another form.
-    static func changes(in value: RedisValue) -> [Change]? {
-        guard case .array(let entries) = value else { return nil }
-        return entries.compactMap { entry in
+    static func changes(in value: RedisValue) -> (changes: [Change], end: String)? {
+        guard case .array(let entries) = value, let end = entries.last?.elements?.first?.text else { return nil }
+        let changes = entries.compactMap { entry -> Change? in
             guard case .array(let parts) = entry, parts.count == 2, let id = parts[0].text,
                 case .array(let fields) = parts[1], fields.count == 2, let node = fields[0].text,
                 let text = fields[1].text
             else { return nil }
             return Change(id: id, node: node, text: text)
         }
+        return (changes, end)
     }
 }

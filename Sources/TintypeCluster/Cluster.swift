@@ -14,23 +14,26 @@ import TintypeRedis
 /// configuration.tiers = [cluster.tier]
 /// configuration.fetcherWrapper = { cluster.fetcher(over: $0) }
 /// let loader = LoaderActor(configuration: configuration)
-/// cluster.join(with: loader.cache)
+/// cluster.join(with: loader)
 /// ```
 ///
 /// A cluster never fails a load. Without Redis each process works alone, and the cluster tries Redis again by itself.
 public final class Cluster: Sendable {
     private let store: SharedStore
     private let leases: Leases
+    /// The entries that have changed.
     private let changes: ChangeLog
+    /// The purges of the servers.
+    private let purges: ChangeLog
     private let beats: Heartbeat
     /// The byte tier in Redis.
     public var tier: any ByteTier { self.sharedTier }
     private let sharedTier: SharedTier
-    /// The caches of this process.
-    private let caches = Locked<[WeakCache]>([])
+    /// The loaders of this process.
+    private let loaders = Locked<[WeakLoader]>([])
 
-    private struct WeakCache: Sendable {
-        weak let cache: CacheActor?
+    private struct WeakLoader: Sendable {
+        weak let loader: LoaderActor?
     }
 
     /// Creates a cluster; connects at the first call.
@@ -41,25 +44,28 @@ public final class Cluster: Sendable {
     public init(_ configuration: Configuration) {
         self.store = SharedStore(configuration)
         self.leases = Leases(self.store)
-        self.changes = ChangeLog(self.store)
+        self.changes = ChangeLog(self.store, "changes")
+        self.purges = ChangeLog(self.store, "purges")
         self.sharedTier = SharedTier(self.store, self.leases, self.changes)
         self.beats = Heartbeat(self.store, self.leases)
     }
 
-    /// Takes part in the cluster with the cache of a loader, until ``shutdown()``.
+    /// Takes part in the cluster with a loader, until ``shutdown()``.
     ///
-    /// The memory and the disk of the cache lose the entries that other machines change, within
+    /// The memory and the disk of the loader lose the entries that other machines change, within
     /// ``Configuration/changePeriod``. The others see the counts of this process in ``status()``.
     ///
     /// ```swift
-    /// cluster.join(with: loader.cache)
+    /// cluster.join(with: loader)
     /// ```
-    public func join(with cache: CacheActor) {
-        self.caches.withLock { $0.append(WeakCache(cache: cache)) }
-        // The cache has the tier, which has the log of changes.
-        self.changes.follow { [weak cache] root in
+    public func join(with loader: LoaderActor) {
+        self.loaders.withLock { $0.append(WeakLoader(loader: loader)) }
+        let node = self.store.configuration.nodeName
+        // The loader has the tier, which has the log of changes.
+        self.changes.follow { [weak loader] change in
+            guard change.node != node else { return }
             // An error of the disk is in its statistics.
-            try? await cache?.forgetFamily(of: root)
+            try? await loader?.forgetFamily(of: CacheKey(change.text))
         }
         self.beats.begin()
     }
@@ -89,20 +95,35 @@ public final class Cluster: Sendable {
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
     public func purge(tag: String) async throws -> Int {
-        let families = try await self.sharedTier.families(tagged: tag)
         let caches = self.joinedCaches()
-        for family in families {
-            // The other machines read the removal in the log of changes.
-            for cache in caches { try await cache.removeFamily(of: family) }
-            if caches.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
+        var count = 0
+        while true {
+            let families = try await self.sharedTier.families(tagged: tag)
+            guard !families.isEmpty else { return count }
+            for family in families {
+                // The other machines read the removal in the log of changes.
+                for cache in caches { try await cache.removeFamily(of: family) }
+                if caches.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
+            }
+            // Last: a purge that fails can be repeated.
+            try await self.sharedTier.forget(families, tagged: tag)
+            count += families.count
         }
-        // Last: a purge that fails can be repeated.
-        try await self.sharedTier.forget(tag: tag)
-        return families.count
     }
 
     @inline(never)
-    private func joinedCaches() -> [CacheActor] { self.caches.withLock { $0.compactMap(\.cache) } }
+    private func joinedCaches() -> [CacheActor] { self.loaders.withLock { $0.compactMap { $0.loader?.cache } } }
+
+    /// Tells all servers of a purge; returns its identifier, which is greater than those of earlier purges.
+    ///
+    /// - Throws: ``CacheError`` if Redis fails.
+    package func announce(purge text: String) async throws -> String { try await self.purges.append(text) }
+
+    /// Calls `apply` with the text and the identifier of each purge, and returns when it has seen those so far.
+    package func followPurges(_ apply: @escaping @Sendable (_ text: String, _ identifier: String) -> Void) async {
+        let last = await self.purges.apply { apply($0.text, $0.id) }
+        self.purges.follow(after: last) { apply($0.text, $0.id) }
+    }
 
     /// Returns the state of the cluster: its processes, and the nodes of Redis.
     ///
@@ -123,6 +144,7 @@ public final class Cluster: Sendable {
     /// ```
     public func shutdown() async {
         await self.changes.shutdown()
+        await self.purges.shutdown()
         await self.beats.shutdown()
         await self.leases.endAll()
         await self.store.redis.shutdown()

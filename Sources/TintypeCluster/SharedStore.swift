@@ -5,13 +5,21 @@ import Tintype
 import TintypeConcurrency
 import TintypeRedis
 
-/// The Redis deployment of a cluster, behind a circuit breaker.
+/// The Redis deployment of a cluster, behind circuit breakers.
 ///
-/// While the circuit is open every call fails at once, so that loads go on locally.
+/// While a circuit is open, calls fail at once, so that loads go on locally. Writes have a circuit of their own: a full
+/// Redis and a replica refuse them, and still answer reads.
 final class SharedStore: Sendable {
     private struct State {
-        var circuit = Circuit()
+        var reads = Circuit()
+        var writes = Circuit()
         var counts = ClusterStatistics()
+
+        var isOpen: Bool { self.reads.isOpen || self.writes.isOpen }
+
+        mutating func change<Result>(_ command: RedisCommand, _ body: (inout Circuit) -> Result) -> Result {
+            command.isReadOnly ? body(&self.reads) : body(&self.writes)
+        }
     }
 
     let redis: RedisClient
@@ -59,18 +67,18 @@ final class SharedStore: Sendable {
     ///
     /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
     func run(_ command: RedisCommand, byteCount: Int = 0) async throws -> RedisValue {
-        guard self.admits() else { throw self.refusal }
+        guard self.admits(command) else { throw self.refusal }
         do {
             // A slow network transfers 16 kB in a millisecond.
             let budget = self.configuration.redis.commandTimeBudget + .milliseconds(byteCount >> 14)
             let value = try await self.redis.run(command, timeBudget: budget)
-            self.succeed()
+            self.succeed(command)
             return value
         } catch let error as RedisError {
-            self.fail(error)
+            self.fail(command, error)
             throw Self.failure(error)
         } catch {
-            self.abandon()
+            self.abandon(command)
             throw error
         }
     }
@@ -96,7 +104,7 @@ final class SharedStore: Sendable {
     var statistics: ClusterStatistics {
         self.state.withLock { state in
             var counts = state.counts
-            counts.isCircuitOpen = state.circuit.isOpen
+            counts.isCircuitOpen = state.isOpen
             return counts
         }
     }
@@ -127,9 +135,9 @@ final class SharedStore: Sendable {
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 
     @inline(never)
-    private func admits() -> Bool {
+    private func admits(_ command: RedisCommand) -> Bool {
         self.state.withLock { state in
-            let isAdmitted = state.circuit.admits(at: .now)
+            let isAdmitted = state.change(command) { $0.admits(at: .now) }
             if !isAdmitted { state.counts.refusedCalls += 1 }
             return isAdmitted
         }
@@ -143,26 +151,27 @@ final class SharedStore: Sendable {
     }
 
     @inline(never)
-    private func succeed() {
+    private func succeed(_ command: RedisCommand) {
         let hasClosed = self.state.withLock { state in
             state.counts.calls += 1
-            return state.circuit.succeed()
+            return state.change(command) { $0.succeed() } && !state.isOpen
         }
         if hasClosed { self.configuration.report(.circuitClosed) }
     }
 
     @inline(never)
-    private func fail(_ error: RedisError) {
+    private func fail(_ command: RedisCommand, _ error: RedisError) {
         let hasOpened = self.state.withLock { state in
             state.counts.calls += 1
             state.counts.failedCalls += 1
             state.counts.lastError = error.message
             guard error.code.isOutage else {
                 // Redis has answered.
-                _ = state.circuit.succeed()
+                _ = state.change(command) { $0.succeed() }
                 return false
             }
-            let hasOpened = state.circuit.fail(at: .now)
+            let wasOpen = state.isOpen
+            let hasOpened = state.change(command) { $0.fail(at: .now) } && !wasOpen
             if hasOpened { state.counts.circuitOpenings += 1 }
             return hasOpened
         }
@@ -170,8 +179,8 @@ final class SharedStore: Sendable {
     }
 
     @inline(never)
-    private func abandon() {
-        self.state.withLock { $0.circuit.abandon(at: .now) }
+    private func abandon(_ command: RedisCommand) {
+        self.state.withLock { $0.change(command) { $0.abandon(at: .now) } }
     }
 }
 
@@ -179,7 +188,7 @@ extension RedisError.Code {
     /// Whether the store does not work, unlike an answer that refuses one command.
     fileprivate var isOutage: Bool {
         switch self {
-        case .serverError, .outOfMemory, .invalidCommand, .invalidConfiguration: false
+        case .serverError, .invalidCommand, .invalidConfiguration: false
         default: true
         }
     }

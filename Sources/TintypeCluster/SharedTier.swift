@@ -109,7 +109,7 @@ final class SharedTier: ByteTier {
         )
         await self.leases.endStored(family, field)
         // Other machines may have the older entry in memory or on disk.
-        if newCount == 0 { try await self.changes.append(key.root) }
+        if newCount == 0 { try await self.changes.append(key.root.text) }
         // A source without its tags is still a good entry.
         for tag in metadata.tags { try? await self.note(key.root, under: tag) }
     }
@@ -120,14 +120,14 @@ final class SharedTier: ByteTier {
         let family = self.store.family(of: key)
         let fields = (self.store.field(of: key), self.head(of: key))
         let count = try await self.store.run("HDEL", family, fields.0, fields.1, key: family)
-        try await self.changes.append(key.root)
+        try await self.changes.append(key.root.text)
         return count != .integer(0)
     }
 
     func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.store.family(of: key)
         let count = try await self.store.run("UNLINK", family, key: family)
-        try await self.changes.append(key.root)
+        try await self.changes.append(key.root.text)
         return count == .integer(1)
     }
 
@@ -140,19 +140,17 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
     }
 
-    /// Returns the families that have a tag.
+    /// Returns families that have a tag, some at a time, until ``forget(_:tagged:)`` has taken all.
     func families(tagged tag: String) async throws -> [CacheKey] {
         let name = self.store.name("tag", tag)
-        let reply = try await self.store.run(
-            RedisCommand("SMEMBERS", .text(name), key: name, isReadOnly: true),
-            byteCount: self.store.configuration.maximumEntrySize
-        )
+        let reply = try await self.store.run("SRANDMEMBER", name, "500", key: name, isReadOnly: true)
         return (reply.elements ?? []).compactMap(\.text).map { CacheKey($0) }
     }
 
-    func forget(tag: String) async throws {
+    func forget(_ families: [CacheKey], tagged tag: String) async throws {
         let name = self.store.name("tag", tag)
-        _ = try await self.store.run("UNLINK", name, key: name)
+        let words = [name] + families.map(\.text)
+        _ = try await self.store.run(RedisCommand("SREM", arguments: words.map { .text($0) }, key: name))
     }
 }
 

@@ -63,7 +63,7 @@ public final class ImageService: Sendable {
         }
         if let coldTier = configuration.coldTier { loading.tiers.append(ColdTier(coldTier)) }
         let loader = LoaderActor(configuration: loading)
-        cluster?.join(with: loader.cache)
+        cluster?.join(with: loader)
         let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)
         // Load the fallback image now, so that a mistake shows at the start.
         _ = try await Self.image(configuration.images.fallback, "fallback image", loader)
@@ -79,15 +79,19 @@ public final class ImageService: Sendable {
         self.accessLog = log
         self.watermark = watermark
         self.sources = sources
-        self.handler = ImageHandler(
+        let handler = ImageHandler(
             configuration: configuration,
             loader: loader,
+            cluster: cluster,
             rules: try Self.rules(configuration, configuration.addresses, sources, watermark),
             purges: PurgeList(file: loading.disk?.directory.appending(path: "purges")),
             uploads: uploads,
             metrics: ServerMetrics(version: ImageServer.version),
             log: log
         )
+        // Before the first request: it must not find what was purged while this server was away.
+        await cluster?.followPurges { handler.note(purge: $0, identifier: $1) }
+        self.handler = handler
     }
 
     /// Checks a configuration as a service would.

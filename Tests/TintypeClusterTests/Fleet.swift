@@ -57,7 +57,7 @@ struct Fleet {
             configuration.tiers = [cluster.tier]
             configuration.fetcherWrapper = { cluster.fetcher(over: $0) }
             let loader = LoaderActor(configuration: configuration)
-            cluster.join(with: loader.cache)
+            cluster.join(with: loader)
             return Node(cluster: cluster, loader: loader, events: events)
         }
     }

@@ -217,6 +217,68 @@ import TintypeTestTraits
         }
     }
 
+    @Test(arguments: ["replica", "full"])
+    func `loads go on, and the log says why, when Redis refuses writes`(state: String) async throws {
+        let redis = try await RedisServer("--maxmemory 8mb", "--maxmemory-policy noeviction")
+        let png = try makePNG()
+        let paths = (0..<20).map { "/\($0)" }
+        let responses = Dictionary(
+            uniqueKeysWithValues: paths.map { ($0, FaultyResponse.body(png, headers: self.hour)) }
+        )
+        try await Fleet.run(redis, responses) { fleet in
+            func load(_ paths: ArraySlice<String>) async throws {
+                for path in paths {
+                    let url = fleet.origin.url(path)
+                    let bodies = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+                    #expect(Set(bodies).count == 1)
+                }
+            }
+            try await load(paths[..<1])
+            for node in fleet.nodes { await node.loader.waitForPendingStores() }
+            if state == "replica" {
+                try redis.run("REPLICAOF", "127.0.0.1", "1")
+            } else {
+                try redis.run("CONFIG", "SET", "maxmemory", "1")
+            }
+            try await load(paths[1..<10])
+            await until { fleet.statistics.allSatisfy(\.isCircuitOpen) }
+            for node in fleet.nodes {
+                #expect(node.events.events.contains { if case .circuitOpened = $0 { true } else { false } })
+                node.loader.cache.memory.removeAll()
+            }
+            let hits = fleet.statistics.map(\.hits)
+            try await load(paths[..<1])
+            // What refuses writes still answers reads.
+            #expect(zip(fleet.statistics.map(\.hits), hits).allSatisfy { $0 > $1 })
+            if state == "replica" {
+                try redis.run("REPLICAOF", "NO", "ONE")
+            } else {
+                try redis.run("CONFIG", "SET", "maxmemory", "8mb")
+            }
+            // The heartbeat closes it without a load.
+            await until { fleet.statistics.allSatisfy { !$0.isCircuitOpen } }
+            #expect(fleet.nodes.allSatisfy { $0.events.events.contains(.circuitClosed) })
+        }
+    }
+
+    @Test func `loads go on, and the log says why, with a wrong password`() async throws {
+        let redis = try await RedisServer("--requirepass secret")
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
+            settings.redis.password = "other"
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            let bodies = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            #expect(Set(bodies).count == 1)
+            await until { fleet.statistics.allSatisfy(\.isCircuitOpen) }
+            for node in fleet.nodes {
+                let reasons = node.events.events.compactMap {
+                    if case .circuitOpened(let reason) = $0 { reason } else { nil }
+                }
+                #expect(reasons.contains { $0.contains("Check the user name and the password.") })
+            }
+        }
+    }
+
     // MARK: Keys
 
     @Test func `a revision of the encoders is a clean miss for results, and none for originals`() async throws {
@@ -325,6 +387,15 @@ import TintypeTestTraits
             #expect(fleet.origin.requestCount(for: "/a") == 2)
             #expect(fleet.origin.requestCount(for: "/b") == 2)
             #expect(fleet.origin.requestCount(for: "/c") == 1)
+        }
+    }
+
+    @Test func `a purge removes all sources of a tag, however many there are`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, [:]) { fleet in
+            for number in 0..<1_201 { try redis.run("SADD", "tintype:1:tag:cats", "https://example.org/\(number)") }
+            #expect(try await fleet.nodes[0].cluster.purge(tag: "cats") == 1_201)
+            #expect(try redis.run("EXISTS", "tintype:1:tag:cats") == "0")
         }
     }
 

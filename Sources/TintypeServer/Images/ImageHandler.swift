@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Tintype
+import TintypeCluster
 import TintypeConcurrency
 import TintypeHTTP
 import TintypeImgproxy
@@ -36,6 +37,7 @@ final class ImageHandler: RequestHandling {
     init(
         configuration: ImageServer.Configuration,
         loader: LoaderActor,
+        cluster: Cluster?,
         rules: Rules,
         purges: PurgeList,
         uploads: UploadStore?,
@@ -71,8 +73,17 @@ final class ImageHandler: RequestHandling {
             answers: answers,
             purges: purges,
             loader: loader,
+            cluster: cluster,
             forgetRoutes: { routes.removeAll() }
         )
+    }
+
+    /// Purges what another server of the cluster has purged.
+    func note(purge line: String, identifier: String) {
+        guard let moment = PurgeList.Moment(identifier) else { return }
+        // A server that starts again reads the purge in the cluster, not only in the file.
+        try? self.purges.purge(line, at: moment)
+        self.routes.removeAll()
     }
 
     /// Replaces the keys and presets.

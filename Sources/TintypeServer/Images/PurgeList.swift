@@ -9,20 +9,36 @@ import TintypeConcurrency
 /// A purged source gets a new cache key, so that no older entry is served again. The old entries stay until they are
 /// evicted.
 final class PurgeList: Sendable {
-    private struct State {
-        /// The number of purges by the beginning of the URL; a whole URL ends with a line break.
-        var counts: [String: Int] = [:]
-        var lengths: Set<Int> = []
-        /// The number of purges by this process.
-        var changeCount = 0
+    /// The moment of a purge, which is later than those of earlier purges.
+    struct Moment: Comparable, Hashable {
+        /// Milliseconds since 1970, and a number that counts within one.
+        let milliseconds: UInt64
+        var number: UInt64 = 0
+
+        static func < (left: Moment, right: Moment) -> Bool {
+            (left.milliseconds, left.number) < (right.milliseconds, right.number)
+        }
     }
 
-    /// The most purges to remember; with more, everything counts as purged once.
+    private struct State {
+        /// The last purge by the beginning of the URL; a whole URL ends with a line break.
+        var moments: [String: Moment] = [:]
+        var lengths: Set<Int> = []
+        /// The number of purges since the start of this process.
+        var changeCount = 0
+
+        mutating func add(_ moment: Moment, _ name: String) {
+            self.moments[name] = max(self.moments[name] ?? moment, moment)
+            self.lengths.insert(name.utf8.count)
+        }
+    }
+
+    /// The most purges to remember; with more, everything counts as purged by the last one.
     private static let countLimit = 10_000
 
     private let state: Locked<State>
     private let file: URL?
-    /// The number of purges by this process that the file contains.
+    /// The number of purges since the start of this process that the file contains.
     private let writtenCount = Locked(0)
 
     /// Reads the purges of earlier processes from a file in the cache's folder.
@@ -32,50 +48,48 @@ final class PurgeList: Sendable {
         let text = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) } ?? ""
         for line in text.split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-            // Sums of larger counts would overflow.
-            guard parts.count == 3, let count = Int(parts[0]), 1...1_000_000_000_000 ~= count else { continue }
-            let name = String(parts[2]) + (parts[1] == "whole" ? "\n" : "")
-            state.counts[name] = count
-            state.lengths.insert(name.utf8.count)
+            guard parts.count == 3, let moment = Moment(parts[0]), let name = Self.name(parts[1], parts[2]) else {
+                continue
+            }
+            state.add(moment, name)
         }
         self.state = Locked(state)
     }
 
     /// Returns the cache key of a source, or `nil` if it was never purged.
     func cacheKey(of source: String) -> String? {
-        let count = self.state.withLock { state -> Int in
-            guard !state.counts.isEmpty else { return 0 }
+        let last = self.state.withLock { state -> Moment? in
+            guard !state.moments.isEmpty else { return nil }
             let bytes = Array((source + "\n").utf8)
-            return state.lengths.reduce(0) { sum, length in
-                guard length <= bytes.count else { return sum }
-                return sum + (state.counts[String(decoding: bytes[..<length], as: UTF8.self)] ?? 0)
-            }
+            return state.lengths.compactMap { length in
+                length <= bytes.count ? state.moments[String(decoding: bytes[..<length], as: UTF8.self)] : nil
+            }.max()
         }
-        return count == 0 ? nil : "\(count) \(source)"
+        return last.map { "\($0) \(source)" }
     }
 
-    /// Purges one source.
-    func purge(source: String) throws {
-        try self.add(source + "\n")
-    }
-
-    /// Purges all sources whose URLs begin with `prefix`.
-    func purge(prefix: String) throws {
-        try self.add(prefix)
-    }
-
-    private func add(_ name: String) throws {
+    /// Purges a source, or all sources whose URLs begin with a prefix.
+    ///
+    /// - Parameters:
+    ///   - line: `source URL` or `prefix URL`; another line does nothing.
+    ///   - moment: The moment that the cluster has given the purge; `nil` for now.
+    /// - Throws: If the file cannot be written.
+    func purge(_ line: String, at moment: Moment? = nil) throws {
+        let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let name = Self.name(parts[0], parts[1]) else { return }
         let (text, changeCount) = self.state.withLock { state -> (String, Int) in
-            if state.counts.count >= Self.countLimit {
-                state.counts = ["": state.counts.values.reduce(0, +)]
-                state.lengths = [0]
+            let last = state.moments.values.max()
+            let moment = moment ?? .after(last)
+            if state.moments.count >= Self.countLimit {
+                state.moments = [:]
+                state.lengths = []
+                state.add(max(moment, last ?? moment), "")
             }
-            state.counts[name, default: 0] += 1
-            state.lengths.insert(name.utf8.count)
+            state.add(moment, name)
             state.changeCount += 1
             guard self.file != nil else { return ("", state.changeCount) }
-            let lines = state.counts.map { name, count in
-                name.hasSuffix("\n") ? "\(count) whole \(name.dropLast())" : "\(count) prefix \(name)"
+            let lines = state.moments.map { name, moment in
+                name.hasSuffix("\n") ? "\(moment) source \(name.dropLast())" : "\(moment) prefix \(name)"
             }
             return (lines.joined(separator: "\n"), state.changeCount)
         }
@@ -86,5 +100,35 @@ final class PurgeList: Sendable {
             try Data(text.utf8).write(to: file, options: .atomic)
             written = changeCount
         }
+    }
+
+    private static func name(_ kind: Substring, _ url: Substring) -> String? {
+        switch kind {
+        case "source": "\(url)\n"
+        case "prefix": String(url)
+        default: nil
+        }
+    }
+}
+
+extension PurgeList.Moment: LosslessStringConvertible {
+    /// The form of an identifier in a stream of Redis, such as `1732800000123-0`.
+    var description: String { "\(self.milliseconds)-\(self.number)" }
+
+    init?(_ description: String) {
+        self.init(description[...])
+    }
+
+    init?(_ description: Substring) {
+        let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let milliseconds = UInt64(parts[0]), let number = UInt64(parts[1]) else { return nil }
+        self.init(milliseconds: milliseconds, number: number)
+    }
+
+    /// Now, or the next moment after `last` if the clock is behind it.
+    static func after(_ last: Self?) -> Self {
+        let now = Self(milliseconds: UInt64(max(0, Date().timeIntervalSince1970 * 1_000)))
+        guard let last, last >= now else { return now }
+        return Self(milliseconds: last.milliseconds, number: last.number &+ 1)
     }
 }

@@ -19,11 +19,11 @@ struct PurgeListTests {
     func `a purge gives only its source a new key, and each purge another one`() throws {
         let purges = PurgeList(file: nil)
         let source = "https://a.example/b.jpg"
-        try purges.purge(source: source)
+        try purges.purge("source \(source)")
         let first = purges.cacheKey(of: source)
         #expect(first != nil)
         #expect(purges.cacheKey(of: source + "?c") == nil)
-        try purges.purge(source: source)
+        try purges.purge("source \(source)")
         #expect(purges.cacheKey(of: source) != first)
     }
 
@@ -36,7 +36,7 @@ struct PurgeListTests {
     ])
     func `a prefix purges the sources that begin with it`(prefix: String, source: String, isPurged: Bool) throws {
         let purges = PurgeList(file: nil)
-        try purges.purge(prefix: prefix)
+        try purges.purge("prefix \(prefix)")
         #expect((purges.cacheKey(of: source) != nil) == isPurged)
     }
 
@@ -45,9 +45,9 @@ struct PurgeListTests {
         let folder = try TemporaryDirectory()
         let file = folder.url(of: "purges")
         let purges = PurgeList(file: file)
-        try purges.purge(source: "https://a.example/b c.jpg")
-        try purges.purge(prefix: "local:///")
-        try purges.purge(prefix: "local:///")
+        try purges.purge("source https://a.example/b c.jpg")
+        try purges.purge("prefix local:///")
+        try purges.purge("prefix local:///")
         let later = PurgeList(file: file)
         for source in ["https://a.example/b c.jpg", "local:///x.png", "https://a.example/"] {
             #expect(later.cacheKey(of: source) == purges.cacheKey(of: source))
@@ -58,10 +58,30 @@ struct PurgeListTests {
     func `a damaged file of purges is read as far as it makes sense`() throws {
         let folder = try TemporaryDirectory()
         let file = folder.url(of: "purges")
-        try Data("nonsense\n3 prefix https://a.example/\nx whole y\n2".utf8).write(to: file)
-        #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b") == "3 https://a.example/b")
-        try Data("\(Int.max) prefix https://\n\(Int.max) prefix https://a\n-1 whole x".utf8).write(to: file)
-        #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b") == nil)
+        let text = "nonsense\n3-1 prefix https://a.example/\nx source y\n2\n9 prefix https://\n-1-0 prefix https://"
+        try Data(text.utf8).write(to: file)
+        #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b") == "3-1 https://a.example/b")
+    }
+
+    @Test
+    func `the servers of a cluster give a source the same key, whichever order they hear of purges in`() throws {
+        let (first, second) = (PurgeList(file: nil), PurgeList(file: nil))
+        let purges = [("source https://a.example/b", "8-0"), ("prefix https://a.example/", "7-3"), ("other x", "9-0")]
+        for (line, moment) in purges { try first.purge(line, at: PurgeList.Moment(moment)) }
+        for (line, moment) in purges.reversed() { try second.purge(line, at: PurgeList.Moment(moment)) }
+        for purges in [first, second] {
+            #expect(purges.cacheKey(of: "https://a.example/b") == "8-0 https://a.example/b")
+            #expect(purges.cacheKey(of: "https://a.example/c") == "7-3 https://a.example/c")
+        }
+    }
+
+    @Test
+    func `a purge is later than one whose moment has not come yet`() throws {
+        let purges = PurgeList(file: nil)
+        let future = PurgeList.Moment(milliseconds: .max, number: 5)
+        try purges.purge("source https://a.example/b", at: future)
+        try purges.purge("source https://a.example/b")
+        #expect(purges.cacheKey(of: "https://a.example/b") == "\(UInt64.max)-6 https://a.example/b")
     }
 
     @Test
@@ -70,11 +90,13 @@ struct PurgeListTests {
         let purges = PurgeList(file: folder.url(of: "purges"))
         let sources = (0..<100).map { "https://a.example/\($0)" }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for source in sources { group.addTask { try purges.purge(source: source) } }
+            for source in sources { group.addTask { try purges.purge("source \(source)") } }
             try await group.waitForAll()
         }
         let later = PurgeList(file: folder.url(of: "purges"))
-        for source in sources { #expect(later.cacheKey(of: source) == "1 \(source)") }
+        for source in sources {
+            #expect(later.cacheKey(of: source) == purges.cacheKey(of: source) && later.cacheKey(of: source) != nil)
+        }
     }
 
     @Test
@@ -98,10 +120,10 @@ struct PurgeListTests {
             }
         }
         #expect(try keys().isEmpty)
-        try purges.purge(source: "s3://bucket/a.png")
+        try purges.purge("source s3://bucket/a.png")
         let first = Set(try keys())
         #expect(first.count == 3)
-        try purges.purge(prefix: "s3://bucket/")
+        try purges.purge("prefix s3://bucket/")
         let second = Set(try keys())
         #expect(second.count == 3 && second.isDisjoint(with: first))
     }
@@ -109,7 +131,7 @@ struct PurgeListTests {
     @Test
     func `with too many purges, everything counts as purged`() throws {
         let purges = PurgeList(file: nil)
-        for number in 0...10_000 { try purges.purge(source: "https://a.example/\(number)") }
+        for number in 0...10_000 { try purges.purge("source https://a.example/\(number)") }
         #expect(purges.cacheKey(of: "https://b.example/") != nil)
     }
 }
