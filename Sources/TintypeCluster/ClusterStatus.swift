@@ -19,7 +19,7 @@ public struct ClusterStatistics: Sendable, Hashable, Codable {
     public var damagedEntries = 0
     /// The loads that waited for another machine.
     public var waits = 0
-    /// The loads that waited in vain, and went on by themselves.
+    /// The loads that went on without the other machine, because they had waited long enough or too many others waited.
     public var waitsOver = 0
     /// The failures of other machines that spared a request to an origin.
     public var sharedFailures = 0

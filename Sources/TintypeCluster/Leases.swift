@@ -51,7 +51,11 @@ final class Leases: Sendable {
     private struct State {
         var leases: [String: Lease] = [:]
         var isRenewing = false
+        var waitCount = 0
     }
+
+    /// The loads that may wait at once; others go on without the other machine.
+    static let waitCountLimit = 128
 
     /// A load that takes longer is stuck, and its lock is not renewed.
     private static let longestTime = Duration.seconds(120)
@@ -101,9 +105,14 @@ final class Leases: Sendable {
         case .leads: return nil
         case .isTaken: break
         }
+        guard self.beginWait() else {
+            self.store.count { $0.waitsOver += 1 }
+            return nil
+        }
+        defer { self.endWait() }
         self.store.count { $0.waits += 1 }
         let messages = try self.store.messages(on: place.lock)
-        let end = ContinuousClock.now + self.store.configuration.waitLimit
+        let end = place.turn.start + self.store.configuration.waitLimit
         return try await withThrowingTaskGroup(of: Data?.self) { group in
             defer { group.cancelAll() }
             group.addTask {
@@ -240,6 +249,20 @@ final class Leases: Sendable {
     // MARK: State
 
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
+
+    @inline(never)
+    private func beginWait() -> Bool {
+        self.state.withLock { state in
+            guard state.waitCount < Self.waitCountLimit else { return false }
+            state.waitCount += 1
+            return true
+        }
+    }
+
+    @inline(never)
+    private func endWait() {
+        self.state.withLock { $0.waitCount -= 1 }
+    }
 
     @inline(never)
     private func join(_ place: Place) -> Bool {

@@ -22,7 +22,9 @@ struct SharedFetcher: ImageFetching {
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
         guard Self.isShareable(request) else { return try await self.base.response(for: request, observer: observer) }
         let failures = self.store.name("failure", "{\(Self.digest(of: request, conditions: false))}")
-        if let failure = await self.failure(failures), !request.accepts(failure) { throw failure }
+        if !request.retriesFailures, let failure = await self.failure(failures), !request.accepts(failure) {
+            throw failure
+        }
         guard Self.isConditional(request) else {
             return try await self.fetch(request, observer, failures)
         }
@@ -35,8 +37,8 @@ struct SharedFetcher: ImageFetching {
         }
         if let known, let outcome = FetchOutcome(encoded: known) {
             // The origin's answer may be a failure for other requests only.
-            if case .failure(let error) = outcome, request.accepts(error) {
-                return try await self.base.response(for: request, observer: observer)
+            if case .failure(let error) = outcome, request.retriesFailures || request.accepts(error) {
+                return try await self.fetch(request, observer, failures)
             }
             return try outcome.get()
         }
@@ -72,7 +74,8 @@ struct SharedFetcher: ImageFetching {
     private func failure(_ name: String) async -> DownloadError? {
         // Without the store the origin decides.
         let value = try? await self.store.run("GET", name, key: name, isReadOnly: true)
-        guard case .bytes(let data) = value, case .failure(let error) = FetchOutcome(encoded: data) else { return nil }
+        guard case .bytes(let data) = value, case .failure(var error) = FetchOutcome(encoded: data) else { return nil }
+        error.isRemembered = true
         self.store.count { $0.sharedFailures += 1 }
         return error
     }

@@ -20,8 +20,8 @@ import TintypeTestTraits
         return SharedStore(configuration)
     }
 
-    private func makePlace() -> Leases.Place {
-        Leases.Place(family: "{a}", field: "b", turn: TierTurn())
+    private func makePlace(_ field: String = "b") -> Leases.Place {
+        Leases.Place(family: "{a}", field: field, turn: TierTurn())
     }
 
     @Test func `a late owner does not delete the lock of another owner`() async throws {
@@ -45,7 +45,7 @@ import TintypeTestTraits
 
     @Test func `an owner renews its lock, and a dead owner loses it`() async throws {
         let redis = try await RedisServer()
-        let first = try self.makeStore(redis) { $0.leaseLifetime = .milliseconds(300) }
+        let first = try self.makeStore(redis) { $0.leaseLifetime = .seconds(2) }
         let second = try self.makeStore(redis)
         let (owner, follower) = (Leases(first), Leases(second))
         #expect(try await owner.data(at: self.makePlace()) == nil)
@@ -76,6 +76,39 @@ import TintypeTestTraits
         #expect(second.statistics.waits == 1 && second.statistics.waitsOver == 1)
         await owner.endAll()
         #expect(try await second.run("GET", "{a}:lock:b", key: "{a}") == .null)
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
+    @Test func `a load that has waited for one entry waits for the next one only as long as is left`() async throws {
+        let redis = try await RedisServer()
+        let (first, second) = (try self.makeStore(redis), try self.makeStore(redis) { $0.waitLimit = .seconds(600) })
+        let (owner, follower) = (Leases(first), Leases(second))
+        #expect(try await owner.data(at: self.makePlace()) == nil)
+        var turn = TierTurn()
+        turn.start -= .seconds(600)
+        #expect(try await follower.data(at: Leases.Place(family: "{a}", field: "b", turn: turn)) == nil)
+        #expect(second.statistics.waitsOver == 1)
+        await owner.endAll()
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
+    @Test func `if too many loads wait, others go on without the other machine`() async throws {
+        let redis = try await RedisServer()
+        let (first, second) = (try self.makeStore(redis), try self.makeStore(redis) { $0.waitLimit = .seconds(600) })
+        let (owner, follower) = (Leases(first), Leases(second))
+        let fields = (0...Leases.waitCountLimit).map { "\($0)" }
+        for field in fields { #expect(try await owner.data(at: self.makePlace(field)) == nil) }
+        try await withThrowingTaskGroup(of: Data?.self) { group in
+            for field in fields { group.addTask { try await follower.data(at: self.makePlace(field)) } }
+            #expect(try await group.next() == .some(nil))
+            #expect(second.statistics.waitsOver == 1)
+            await until { second.statistics.waits == Leases.waitCountLimit }
+            await owner.endAll()
+            try await group.waitForAll()
+        }
+        await follower.endAll()
         await first.redis.shutdown()
         await second.redis.shutdown()
     }

@@ -122,4 +122,31 @@ import TintypeTestTraits
         #expect(try await fetcher.response(for: accepting, observer: FetchObserver()).status == 404)
         await cluster.shutdown()
     }
+
+    @Test func `a caller may ask again, and only the machine that asked remembers a failure`() async throws {
+        let redis = try await RedisServer()
+        var configuration = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+        configuration.redis.commandTimeBudget = .seconds(5)
+        let cluster = Cluster(configuration)
+        let origin = CountedOrigin { request in
+            throw DownloadError(code: .badStatus, message: "", url: request.url, status: 404)
+        }
+        let fetcher = cluster.fetcher(over: origin)
+        func lifetime(_ request: DownloadRequest) async throws -> Duration? {
+            do {
+                _ = try await fetcher.response(for: request, observer: FetchObserver())
+                return .zero
+            } catch {
+                return FailureLifetimes().lifetime(of: error, now: Date())
+            }
+        }
+        let request = try self.makeRequest()
+        #expect(try await lifetime(request) == .seconds(30))
+        // The failure ends in Redis, not so long after the last load.
+        #expect(try await lifetime(request) == nil)
+        #expect(origin.count == 1)
+        #expect(try await lifetime(self.makeRequest { $0.retriesFailures = true }) == .seconds(30))
+        #expect(origin.count == 2)
+        await cluster.shutdown()
+    }
 }

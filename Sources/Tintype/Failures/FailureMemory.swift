@@ -59,6 +59,7 @@ public struct FailureLifetimes: Sendable, Hashable {
     /// Returns how long a failure is remembered; `nil` if it is not.
     package func lifetime(of error: any Error, now: Date) -> Duration? {
         switch error {
+        case let error as DownloadError where error.isRemembered: return nil
         case let error as DownloadError:
             let delay = error.headers["Retry-After"].flatMap { RetryAfter.delay($0, date: now) }
             let asked = delay.flatMap { delay in self.maximumRetryAfter.map { min(delay, $0) } }

@@ -85,10 +85,11 @@ struct OriginExchange: Sendable {
         let services = self.services
         let maximumBodySize = services.origins.maximumBodySize(of: self.request)
         let hooks = services.hooks.downloadHooks(of: self.request)
+        let flight = self.flight
         var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
+        request.retriesFailures = flight.demand.retriesFailed
         if acceptsNotModified { request.acceptableStatusCodes = services.origins.acceptableStatusCodes.union(304) }
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
-        let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.source.fetcher?.value ?? services.origins.fetcher)
         let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads

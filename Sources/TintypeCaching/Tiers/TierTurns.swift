@@ -9,6 +9,8 @@ import TintypeConcurrency
 public struct TierTurn: Sendable, Hashable {
     private static let lastID = Atomic<UInt64>(0)
     private let id = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+    /// The start of the load, which may have several turns.
+    public package(set) var start = TierTurns.current?.start ?? .now
 
     /// Creates a turn, for tests of tiers.
     ///
@@ -35,6 +37,7 @@ final class TierTurns: Sendable {
     /// The turns of the load under way.
     @TaskLocal static var current: TierTurns?
 
+    fileprivate let start = ContinuousClock.now
     private let state = Locked(State())
 
     init() {}

@@ -25,6 +25,8 @@ public struct DownloadError: TintypeError {
     public let headers: HeaderFields
     /// The underlying error; a ``CurlError`` if it came from libcurl.
     public let underlyingError: (any Error)?
+    /// Whether another machine has remembered the failure, and says when it is over.
+    package var isRemembered = false
 
     /// Creates an error.
     ///
