@@ -25,7 +25,8 @@ struct SharedFetcher: ImageFetching {
         if !request.retriesFailures, let failure = await self.failure(failures), !request.accepts(failure) {
             throw failure
         }
-        guard Self.isConditional(request) else {
+        // A load of a source that no cache has holds the lock of its entry already.
+        guard request.isRefresh || Self.isConditional(request) else {
             return try await self.fetch(request, observer, failures)
         }
         let family = self.store.name("fetch", "{\(Self.digest(of: request, conditions: true))}")

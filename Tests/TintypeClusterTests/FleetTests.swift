@@ -140,14 +140,20 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `one node revalidates a stale image for all`() async throws {
+    @Test(arguments: [[("ETag", "\"1\"")], []])
+    func `one node revalidates a stale image for all`(validators: [(String, String)]) async throws {
         let redis = try await RedisServer()
-        let headers = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
-        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: headers)]) { fleet in
+        let headers = [("Cache-Control", "max-age=60")] + validators
+        let png = try makePNG()
+        try await Fleet.run(redis, ["/a": .body(png, headers: headers)]) { fleet in
             let url = fleet.origin.url("/a")
             _ = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
             let latch = Latch()
-            fleet.origin.script("/a", FaultyResponse([.wait(latch), FaultyResponse.head(304, headers)]))
+            let answer: [FaultyResponse.Step] =
+                validators.isEmpty
+                ? [FaultyResponse.head(200, headers + [("Content-Length", "\(png.count)")]), .send(png)]
+                : [FaultyResponse.head(304, headers)]
+            fleet.origin.script("/a", FaultyResponse([.wait(latch)] + answer))
             fleet.clock.advance(by: 600)
             async let bodies = fleet.onAllNodes(20) { node, _ in try await node.thumbnail(url).data }
             await fleet.origin.waitForRequests(2, for: "/a")

@@ -53,7 +53,11 @@ struct OriginExchange: Sendable {
         let validators = known.map { Validators($0.metadata) }
         let conditions = isCallers ? [:] : validators?.conditions ?? [:]
         let acceptsNotModified = isCallers || !conditions.isEmpty
-        let (response, identity) = try await self.transfer(conditions, acceptsNotModified: acceptsNotModified)
+        let (response, identity) = try await self.transfer(
+            conditions,
+            acceptsNotModified: acceptsNotModified,
+            isRefresh: known != nil
+        )
         try Task.checkCancellation()
         guard response.status == 304 else {
             return try await self.keep(response, replacing: known, identity: identity)
@@ -66,7 +70,7 @@ struct OriginExchange: Sendable {
             return try await self.confirm(stored, by: response, identity: identity)
         }
         // The origin has confirmed a response that is no longer here, so ask again without a condition.
-        let whole = try await self.transfer([:], acceptsNotModified: false)
+        let whole = try await self.transfer([:], acceptsNotModified: false, isRefresh: true)
         try Task.checkCancellation()
         return try await self.keep(whole.response, replacing: known, identity: whole.identity)
     }
@@ -76,7 +80,8 @@ struct OriginExchange: Sendable {
     /// Returns the response of the fetcher, and the credentials of the request as the program's modifier left it.
     private func transfer(
         _ conditions: HeaderFields,
-        acceptsNotModified: Bool
+        acceptsNotModified: Bool,
+        isRefresh: Bool
     ) async throws -> (response: DownloadResponse, identity: String?) {
         var headers = self.request.headers + conditions
         if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
@@ -87,6 +92,7 @@ struct OriginExchange: Sendable {
         let hooks = services.hooks.downloadHooks(of: self.request)
         let flight = self.flight
         var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
+        request.isRefresh = isRefresh
         request.retriesFailures = flight.demand.retriesFailed
         if acceptsNotModified { request.acceptableStatusCodes = services.origins.acceptableStatusCodes.union(304) }
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }

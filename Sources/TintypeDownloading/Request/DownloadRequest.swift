@@ -100,6 +100,8 @@ public struct DownloadRequest: Sendable, Hashable {
     public var allowsInvalidCertificates: Bool
     /// A token for a request that must not share a transfer, because it must see all earlier changes; by default `nil`.
     package var token: RequestToken?
+    /// Whether the response replaces one that is in the cache, if only because it is stale; by default false.
+    package var isRefresh = false
     /// Whether to ask the origin again although another machine remembers that it failed; by default false.
     package var retriesFailures = false
 
