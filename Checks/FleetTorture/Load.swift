@@ -26,7 +26,7 @@ final class Load: Sendable {
         var milliseconds: [Double] = []
     }
 
-    private static let clientCount = 32
+    private static let clientCount = 64
     private static let sides = [24, 48, 80]
 
     private let servers: [Server]
