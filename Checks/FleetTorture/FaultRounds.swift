@@ -50,6 +50,11 @@ struct FaultRounds {
 
         self.report.line("  faults: \(faults.summary)")
         self.tell(load, origin)
+        if !load.ledger.failed.isEmpty {
+            for line in servers.flatMap({ $0.member.log.filter { $0.contains("status=5") } }).prefix(20) {
+                self.report.line("  \(line)")
+            }
+        }
         let cluster = Cluster(Cluster.Configuration(redis: try self.configuration(network.redis(from: nil), port)))
         try await self.checkLocks(client)
         let circuits = try await self.checkCircuits(cluster, servers)

@@ -37,10 +37,10 @@ final class Member: Sendable {
     /// A number for the time from a start to the next kill; `nil` while the process does not serve.
     var life: Int? { self.state.withLock { $0.life } }
 
-    /// The last lines that the process has written.
-    var log: String {
+    /// The lines that the process has written.
+    var log: [Substring] {
         let text = (try? String(contentsOfFile: self.folder.path(of: "\(self.name).log"), encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").suffix(5).joined(separator: "\n")
+        return text.split(separator: "\n")
     }
 
     /// Starts the process, and returns when it serves.
@@ -64,7 +64,7 @@ final class Member: Sendable {
             self.state.withLock { $0.number = number }
             return await self.isReady(number)
         }
-        guard start != nil else { throw TestSupportError("\(self.name) did not start: \(self.log)") }
+        guard start != nil else { throw TestSupportError("\(self.name) did not start: \(self.log.suffix(5))") }
         self.state.withLock { $0.life = starts }
     }
 
