@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp encode-jpeg encode-png encode-gif encode-webp
 ATTACK_SECONDS ?= 600
-TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture
+TORTURES ?= CacheTorture DownloadTorture LoaderTorture CommandTorture FleetTorture
 
 RELEASE = $$($(SWIFT) build -c release --show-bin-path)
 
@@ -51,7 +51,8 @@ help:
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
 	@echo '               a thousand images loaded in every way by tasks that leave at random;'
 	@echo '               storms of reloads, for 300 s, none of which may leave an older image;'
-	@echo '               the command under all limits of descriptors, memory and threads'
+	@echo '               the command under all limits of descriptors, memory and threads;'
+	@echo '               servers that share a Redis, whose processes are killed, paused and cut off for 600 s'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo "make page      test the server's web page in headless Chromium"
 	@echo "make readme    build and run the README's first program"

@@ -28,6 +28,7 @@ let package = Package(
     targets: [
         program("CommandTorture", ["TintypeCoding", "TintypeTestSupport"]),
         program("DownloadTorture", ["TintypeDownloading", "TintypeTestSupport"]),
+        program("FleetTorture", ["Tintype", "TintypeCluster", "TintypeCoding", "TintypeTestSupport"]),
         program("HostileOrigins", ["Tintype", "TintypeTestSupport"], exclude: ["origin.py", "http2_table.py"]),
         program("LoaderTorture", ["Tintype", "TintypeTargets", "TintypeTestSupport", "TintypeOrderStorm"]),
         program("SlowFiles", ["Tintype", "TintypeCoding", "TintypeTestSupport"]),

@@ -86,6 +86,44 @@ struct TimeoutTests {
         }
     }
 
+    @Test func `answers that arrive while the process is stopped are not too late`() async throws {
+        let (count, timeout) = (20, Duration.seconds(3))
+        let (firstDoor, door) = (Latch(), Latch())
+        let sent = (0..<count).map { _ in Latch() }
+        var responses: [String: FaultyResponse] = [:]
+        for (index, latch) in sent.enumerated() {
+            responses["/first/\(index)"] = .held(by: firstDoor, body: [1])
+            let answer = FaultyResponse.held(by: door, body: [UInt8](repeating: 1, count: 10_000))
+            responses["/\(index)"] = FaultyResponse(answer.steps + [.signal(latch)])
+        }
+        let origin = try FaultyOrigin(responses)
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumConnectionsPerHost = count
+        configuration.timeout = timeout
+        let downloader = DownloadActor(configuration: configuration)
+        // For new connections libcurl has a timer of its own, which reads their sockets.
+        for (path, door) in [("/first/", firstDoor), ("/", door)] {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<count {
+                    group.addTask { _ = try await downloader.body(at: origin.url("\(path)\(index)")) }
+                }
+                for index in 0..<count { await origin.waitForRequests(for: "\(path)\(index)") }
+                if path == "/first/" {
+                    door.open()
+                } else {
+                    // The thread of the transfers does nothing else, as if the process were stopped.
+                    await downloader.occupy {
+                        door.open()
+                        for latch in sent { latch.wait() }
+                        let end = ContinuousClock.now + timeout
+                        while .now < end {}
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func `a transfer that times out leaves others alone`() async throws {
         let door = Latch()
         let origin = try FaultyOrigin(["/a": .silence, "/b": .held(by: door, body: [1])])
@@ -96,4 +134,9 @@ struct TimeoutTests {
         door.open()
         #expect(try await patient == Data([1]))
     }
+}
+
+extension DownloadActor {
+    /// Runs `body` on the thread of the transfers.
+    fileprivate func occupy(_ body: @Sendable () -> Void) { body() }
 }

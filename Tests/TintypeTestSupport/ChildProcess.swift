@@ -15,8 +15,11 @@ public final class ChildProcess: Sendable {
 
     /// The script of the shell, which closes the program's descriptors.
     ///
-    /// Otherwise a client would wait at a port whose server has died.
-    private static let script = #""$@" & child=$!; exec 3>&- 4>&-; read -r _; kill "$child" 2>/dev/null; wait "$child""#
+    /// Otherwise a client would wait at a port whose server has died. A stopped program must continue to end.
+    private static let script = #"""
+        "$@" & child=$!; exec 3>&- 4>&-; read -r _
+        kill "$child" 2>/dev/null; kill -CONT "$child" 2>/dev/null; wait "$child"
+        """#
 
     /// The lock of starting processes, and of tests that open descriptors without close-on-exec.
     ///

@@ -51,14 +51,20 @@ public final class RedisServer: Sendable {
         self.process.stop()
     }
 
+    /// Kills the server, which cannot say goodbye to its replicas.
+    public func kill() {
+        if let number = self.number { Glibc.kill(number, SIGKILL) }
+        self.process.stop()
+    }
+
     /// Stops the process, which keeps its connections open, until ``resume()``.
     public func pause() {
-        if let number = self.number { kill(number, SIGSTOP) }
+        if let number = self.number { Glibc.kill(number, SIGSTOP) }
     }
 
     /// Lets the process go on.
     public func resume() {
-        if let number = self.number { kill(number, SIGCONT) }
+        if let number = self.number { Glibc.kill(number, SIGCONT) }
     }
 
     /// Runs a command on a connection of its own, and returns a reply that is a line, a number or one text.

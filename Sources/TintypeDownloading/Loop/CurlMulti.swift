@@ -181,7 +181,10 @@ final class CurlMulti {
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
     ///
     /// With queued jobs the loop is not idle, whatever the sockets do.
-    func wait(until deadline: LoopInstant?, hasJobs: Bool = false) {
+    ///
+    /// - Returns: Whether a socket was ready, or the wait was ended from outside.
+    @discardableResult
+    func wait(until deadline: LoopInstant?, hasJobs: Bool = false) -> Bool {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
         if !self.resting.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
@@ -197,6 +200,7 @@ final class CurlMulti {
             self.onFlood?(descriptor)
         }
         self.isIdle = !isAnyReady && !hasJobs && self.timer.map { .now < $0 } ?? true
+        return isAnyReady
     }
 
     /// A transfer that libcurl is done with.

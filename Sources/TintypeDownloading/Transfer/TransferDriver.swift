@@ -372,6 +372,7 @@ final class TransferDriver {
         let now = LoopInstant.now
         var hasEnded = self.endWaiting(now)
         guard self.deadlines.takeLook(now: now) else { return hasEnded }
+        if self.takeArrived() { hasEnded = true }
         for id in Array(self.handles.ids) {
             guard let transfer = self.registry[id], let handle = self.handles.handle(of: id) else { continue }
             let bytes = Int64(ccurl_get_body_bytes(handle.easy))
@@ -380,6 +381,17 @@ final class TransferDriver {
         }
         if self.handles.count > 0 { self.deadlines.expectSpeedCheck(after: now) }
         return hasEnded
+    }
+
+    /// Lets libcurl take what has arrived, and completes transfers; returns whether there was any.
+    ///
+    /// After a pause of the process there are many answers, and the loop may see the time before them.
+    private func takeArrived() -> Bool {
+        // Each wait reads up to 256 sockets. Others may bring more and more, and must not hold up the jobs.
+        for _ in 0...(self.handles.count / 256) {
+            guard self.multi?.wait(until: .now, hasJobs: true) == true else { break }
+        }
+        return self.completeFinished()
     }
 
     private func expire(_ transfer: Transfer, _ limit: TransferMachine.TimeLimit) {
