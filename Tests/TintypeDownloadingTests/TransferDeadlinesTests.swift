@@ -16,8 +16,8 @@ import Testing
         #expect(deadlines.next == nil)
         #expect(deadlines.takeTry(now: self.start + .seconds(1_000)) == nil)
         #expect(deadlines.takeEnd(now: self.start + .seconds(1_000)) == nil)
-        let mustLook = deadlines.takeLook(now: self.start + .seconds(1_000))
-        #expect(!mustLook)
+        let delay = deadlines.takeLook(now: self.start + .seconds(1_000))
+        #expect(delay == nil)
     }
 
     @Test func `tries come in the order of their times, each when it is due`() {
@@ -62,9 +62,9 @@ import Testing
         deadlines.expectLook(at: self.start + .seconds(4))
         deadlines.expectLook(at: self.start + .seconds(6))
         #expect(deadlines.next == self.start + .seconds(4))
-        let isEarly = deadlines.takeLook(now: self.start + .seconds(3))
-        let isDue = deadlines.takeLook(now: self.start + .seconds(4))
-        #expect(!isEarly && isDue)
+        let early = deadlines.takeLook(now: self.start + .seconds(3))
+        let late = deadlines.takeLook(now: self.start + .seconds(5))
+        #expect(early == nil && late == .seconds(1))
         #expect(deadlines.next == nil)
     }
 
@@ -80,8 +80,8 @@ import Testing
         for milliseconds in [10, 200, 300] {
             deadlines.expectSpeedCheck(after: self.start + .milliseconds(milliseconds))
         }
-        let isDue = deadlines.takeLook(now: self.start + .milliseconds(500))
-        #expect(isDue)
+        let delay = deadlines.takeLook(now: self.start + .milliseconds(500))
+        #expect(delay == .zero)
         #expect(deadlines.next == nil)
     }
 }

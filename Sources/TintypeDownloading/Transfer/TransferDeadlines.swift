@@ -84,10 +84,10 @@ struct TransferDeadlines {
         self.expectLook(at: self.nextSpeedCheck)
     }
 
-    /// Returns whether the limits must be looked at now, which removes all looks that were added.
-    mutating func takeLook(now: LoopInstant) -> Bool {
-        guard let nextLook, now >= nextLook else { return false }
+    /// Returns by how much a look at the limits is late, or `nil` if none is due; removes all looks that were added.
+    mutating func takeLook(now: LoopInstant) -> Duration? {
+        guard let nextLook, now >= nextLook else { return nil }
         self.nextLook = nil
-        return true
+        return now - nextLook
     }
 }

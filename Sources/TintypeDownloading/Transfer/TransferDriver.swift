@@ -371,8 +371,9 @@ final class TransferDriver {
     private func endOverdue() -> Bool {
         let now = LoopInstant.now
         var hasEnded = self.endWaiting(now)
-        guard self.deadlines.takeLook(now: now) else { return hasEnded }
-        if self.takeArrived() { hasEnded = true }
+        guard let delay = self.deadlines.takeLook(now: now) else { return hasEnded }
+        // The process or the loop was stopped, and sees the time before the answers that have arrived meanwhile.
+        if delay > .milliseconds(100), self.takeArrived() { hasEnded = true }
         for id in Array(self.handles.ids) {
             guard let transfer = self.registry[id], let handle = self.handles.handle(of: id) else { continue }
             let bytes = Int64(ccurl_get_body_bytes(handle.easy))
@@ -384,11 +385,9 @@ final class TransferDriver {
     }
 
     /// Lets libcurl take what has arrived, and completes transfers; returns whether there was any.
-    ///
-    /// After a pause of the process there are many answers, and the loop may see the time before them.
     private func takeArrived() -> Bool {
-        // Each wait reads up to 256 sockets. Others may bring more and more, and must not hold up the jobs.
-        for _ in 0...(self.handles.count / 256) {
+        // Each connection has a turn, although others may bring more and more.
+        for _ in 0..<self.handles.count {
             guard self.multi?.wait(until: .now, hasJobs: true) == true else { break }
         }
         return self.completeFinished()
