@@ -184,7 +184,7 @@ private struct SmallFleet: Sendable {
             configuration.tiers = [cluster.tier]
             configuration.fetcherWrapper = { cluster.fetcher(over: $0) }
             let loader = LoaderActor(configuration: configuration)
-            cluster.join(with: loader.cache)
+            cluster.join(with: loader)
             return (cluster, loader)
         }
         self.reference = LoaderActor(configuration: Self.configuration())
