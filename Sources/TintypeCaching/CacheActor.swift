@@ -265,6 +265,17 @@ public actor CacheActor {
         return try await self.tiers.remove(key) || isRemoved
     }
 
+    /// Removes the entry of `key` from the chosen tiers, but leaves one that another machine has replaced in a common tier.
+    package nonisolated func removeReplaced(
+        _ key: CacheKey,
+        from tiers: CacheTiers,
+        unless isCurrent: @escaping @Sendable (EntryMetadata) -> Bool
+    ) async throws {
+        if tiers.contains(.memory) { self.memory.remove(key) }
+        guard tiers.contains(.disk) else { return }
+        _ = try await self.tiers.remove(key, unless: isCurrent)
+    }
+
     /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and returns whether
     /// there were any.
     ///

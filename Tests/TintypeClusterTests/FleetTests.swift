@@ -163,6 +163,34 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a node does not remove results that another node has made of a newer source`() async throws {
+        let redis = try await RedisServer()
+        let headers = [("Cache-Control", "max-age=60")]
+        try await Fleet.run(redis, ["/a": .body(try makePNG(10), headers: headers)]) { settings, _ in
+            // Each node finds the change by itself.
+            settings.changePeriod = .seconds(600)
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            func load() async throws -> [Data] {
+                var bodies: [Data] = []
+                for node in fleet.nodes {
+                    for side in [10, 20] { bodies.append(try await node.thumbnail(url, side: side).data) }
+                    await node.loader.waitForPendingStores()
+                }
+                return bodies
+            }
+            let old = try await load()
+            fleet.origin.script("/a", .body(try makePNG(200), headers: headers))
+            fleet.clock.advance(by: 600)
+            let new = try await load()
+            #expect(Set(new).count == 2 && Set(new).isDisjoint(with: old))
+            for node in fleet.nodes { node.loader.cache.memory.removeAll() }
+            let encodes = await fleet.encodeCount
+            #expect(try await load() == new)
+            #expect(await fleet.encodeCount == encodes)
+        }
+    }
+
     // MARK: Failures of Redis
 
     @Test func `loads go on without Redis, and use it again when it is back`() async throws {

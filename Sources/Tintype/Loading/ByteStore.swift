@@ -193,11 +193,15 @@ struct ByteStore: Sendable {
     }
 
     /// Removes images that were made of bytes that have been replaced, from the tiers that may have them.
-    func removeImages(_ obsolete: [CacheKey: CacheTiers]) async {
+    ///
+    /// Another machine may have made an image of the newest body already, which stays.
+    func removeImages(_ obsolete: [CacheKey: CacheTiers], in flight: FlightState) async {
         // At once, because a tier may take its whole time budget for each.
         await withDiscardingTaskGroup { group in
             for (key, tiers) in obsolete {
-                group.addTask { _ = try? await self.cache.remove(key, from: tiers) }
+                group.addTask {
+                    try? await self.cache.removeReplaced(key, from: tiers) { flight.isNewest($0.bodyDigest) }
+                }
             }
         }
     }

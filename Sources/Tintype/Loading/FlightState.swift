@@ -109,6 +109,11 @@ final class FlightState: Sendable {
         return self.state.withLock { $0.newestBody == nil || $0.newestBody == body }
     }
 
+    /// Returns whether `body` is known to be the newest one.
+    func isNewest(_ body: UInt64?) -> Bool {
+        body != nil && self.state.withLock { $0.newestBody == body }
+    }
+
     /// Records that a preview is about to be stored in memory.
     ///
     /// - Returns: Whether it may be.

@@ -452,7 +452,7 @@ public actor LoaderActor {
             let result = await plan.result(in: flight.state, of: reference)
             // Images that a newer body makes obsolete leave the cache before any caller has that body.
             guard let obsolete = await self?.conclude(flight, plan.product, result), !obsolete.isEmpty else { return }
-            await store.removeImages(obsolete)
+            await store.removeImages(obsolete, in: flight.state)
             _ = await self?.conclude(flight, plan.product, result, isCleared: true)
         }
     }

@@ -270,11 +270,24 @@ final class ByteTierList: Sendable {
 
     /// Removes the entry of `key`, and returns whether there was one.
     ///
+    /// In tiers that other machines share, an entry that `isCurrent` stays, because one of them has replaced it.
+    ///
     /// - Throws: The error of the nearest tier that failed; the others have removed it all the same.
-    func remove(_ key: CacheKey) async throws -> Bool {
+    func remove(
+        _ key: CacheKey,
+        unless isCurrent: (@Sendable (EntryMetadata) -> Bool)? = nil
+    ) async throws -> Bool {
         let members = self.members(self.policies.remove).filter { $0.tier.accepts(key, byteCount: 0) }
         let results = await self.changing(key) {
-            await self.attempts(members, self.policies.remove) { try await $0.remove(key) }
+            await self.attempts(members, self.policies.remove) { tier in
+                // A tier that does not answer may have an older entry.
+                if let isCurrent, !tier.isLocal, let metadata = try? await tier.metadata(for: key),
+                    isCurrent(metadata)
+                {
+                    return false
+                }
+                return try await tier.remove(key)
+            }
         }
         return try results.map { try $0.get() }.contains(true)
     }
