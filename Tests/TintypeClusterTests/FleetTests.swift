@@ -352,6 +352,7 @@ import TintypeTestTraits
         try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { fleet in
             let url = fleet.origin.url("/a")
             let good = try await fleet.nodes[0].thumbnail(url).data
+            await fleet.nodes[0].loader.waitForPendingStores()
             let client = RedisClient(try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
             let keys = try await client.run(RedisCommand("KEYS", "tintype:1:{*"), timeBudget: .seconds(5))
             // Locks are names of their own.
