@@ -38,7 +38,7 @@ final class Load: Sendable {
     /// The numbers of the images that clients know.
     private let known = Atomic(50)
     private let calls = Atomic(0)
-    /// What goes on, for the descriptions of failures.
+    /// The faults under way, for the descriptions of failures.
     let events = Mutex<[String]>([])
 
     init(servers: [Server], reference: Server, origin: NumberedOrigin, downloads: DownloadActor) {

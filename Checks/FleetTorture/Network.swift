@@ -117,7 +117,7 @@ struct Network: Sendable {
         try self.run(["ip", "link", "set", "back\(server)", up ? "up" : "down"])
     }
 
-    /// What Redis sends to a slow link: 32 kB a second, with a long queue.
+    /// The limit of a slow link: Redis sends 32 kB a second to it, with a long queue.
     private static let slowness = "tbf rate 256kbit burst 4kb latency 2s"
 
     func setSlow(_ server: Int, _ isSlow: Bool) throws {

@@ -260,20 +260,19 @@ public actor CacheActor {
     /// - Throws: ``CacheError`` if a byte tier cannot remove it.
     @discardableResult
     public nonisolated func remove(_ key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
-        let isRemoved = tiers.contains(.memory) && self.memory.remove(key)
-        guard tiers.contains(.disk) else { return isRemoved }
-        return try await self.tiers.remove(key) || isRemoved
+        try await self.remove(key, from: tiers, unless: nil)
     }
 
-    /// Removes the entry of `key` from the chosen tiers, but leaves one that another machine has replaced in a common tier.
-    package nonisolated func removeReplaced(
+    /// Removes the entry of `key` from the chosen tiers, but leaves one in a tier of other machines that `isCurrent`.
+    @discardableResult
+    package nonisolated func remove(
         _ key: CacheKey,
         from tiers: CacheTiers,
-        unless isCurrent: @escaping @Sendable (EntryMetadata) -> Bool
-    ) async throws {
-        if tiers.contains(.memory) { self.memory.remove(key) }
-        guard tiers.contains(.disk) else { return }
-        _ = try await self.tiers.remove(key, unless: isCurrent)
+        unless isCurrent: (@Sendable (EntryMetadata) -> Bool)?
+    ) async throws -> Bool {
+        let isRemoved = tiers.contains(.memory) && self.memory.remove(key)
+        guard tiers.contains(.disk) else { return isRemoved }
+        return try await self.tiers.remove(key, unless: isCurrent) || isRemoved
     }
 
     /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and returns whether

@@ -41,28 +41,28 @@ final class ChangeLog: Sendable {
         return identifier
     }
 
-    /// Calls `apply` with each change after `last` that is in the stream or will be, until the log goes away.
+    /// Calls `apply` with the changes after `last` that are in the stream or will be, until the log goes away.
     ///
     /// By default it begins with the oldest change: none is missed between the start of a process and its first look, and a
     /// disk loses most of what has changed while the process was away.
-    func follow(after last: String = Change.start, _ apply: @escaping @Sendable (Change) async -> Void) {
-        self.owner.run("changes of the cluster") {
+    func follow(after last: String = Change.start, _ apply: @escaping @Sendable ([Change]) async -> Void) {
+        let period = self.store.configuration.changePeriod
+        // The log owns the task, so the task must not keep the log.
+        self.owner.run("changes of the cluster") { [weak self] in
             var last = last
             while !Task.isCancelled {
-                last = await self.apply(apply, after: last)
-                try? await Task.sleep(for: self.store.configuration.changePeriod)
+                try? await self?.apply(apply, after: &last)
+                try? await Task.sleep(for: period)
             }
         }
     }
 
-    /// Calls `apply` with the changes after an identifier that are in the stream now; returns the last identifier.
-    func apply(_ apply: @Sendable (Change) async -> Void, after last: String = Change.start) async -> String {
-        var last = last
-        while let (changes, end) = try? await self.changes(after: last) {
-            for change in changes { await apply(change) }
+    /// Calls `apply` with the changes that are in the stream now, some at a time, and moves `last` to the end of them.
+    func apply(_ apply: @Sendable ([Change]) async -> Void, after last: inout String) async throws {
+        while let (changes, end) = try await self.changes(after: last) {
+            await apply(changes)
             last = end
         }
-        return last
     }
 
     /// Ends the reading, and waits for its end.

@@ -62,10 +62,11 @@ public final class Cluster: Sendable {
         self.loaders.withLock { $0.append(WeakLoader(loader: loader)) }
         let node = self.store.configuration.nodeName
         // The loader has the tier, which has the log of changes.
-        self.changes.follow { [weak loader] change in
-            guard change.node != node else { return }
-            // An error of the disk is in its statistics.
-            try? await loader?.forgetFamily(of: CacheKey(change.text))
+        self.changes.follow { [weak loader] changes in
+            for change in changes where change.node != node {
+                // An error of the disk is in its statistics.
+                try? await loader?.forgetFamily(of: CacheKey(change.text))
+            }
         }
         self.beats.begin()
     }
@@ -96,10 +97,9 @@ public final class Cluster: Sendable {
     /// - Throws: ``CacheError`` if Redis fails.
     public func purge(tag: String) async throws -> Int {
         let caches = self.joinedCaches()
-        var count = 0
-        while true {
-            let families = try await self.sharedTier.families(tagged: tag)
-            guard !families.isEmpty else { return count }
+        var (count, cursor) = (0, SharedTier.startCursor)
+        repeat {
+            let (families, next) = try await self.sharedTier.families(tagged: tag, from: cursor)
             for family in families {
                 // The other machines read the removal in the log of changes.
                 for cache in caches { try await cache.removeFamily(of: family) }
@@ -107,8 +107,9 @@ public final class Cluster: Sendable {
             }
             // Last: a purge that fails can be repeated.
             try await self.sharedTier.forget(families, tagged: tag)
-            count += families.count
-        }
+            (count, cursor) = (count + families.count, next)
+        } while cursor != SharedTier.startCursor
+        return count
     }
 
     @inline(never)
@@ -119,10 +120,19 @@ public final class Cluster: Sendable {
     /// - Throws: ``CacheError`` if Redis fails.
     package func announce(purge text: String) async throws -> String { try await self.purges.append(text) }
 
-    /// Calls `apply` with the text and the identifier of each purge, and returns when it has seen those so far.
-    package func followPurges(_ apply: @escaping @Sendable (_ text: String, _ identifier: String) -> Void) async {
-        let last = await self.purges.apply { apply($0.text, $0.id) }
-        self.purges.follow(after: last) { apply($0.text, $0.id) }
+    /// Calls `apply` with the purges so far and then with later ones; returns when it has seen the former, or after a second
+    /// without an answer of Redis.
+    package func followPurges(
+        _ apply: @escaping @Sendable ([(text: String, identifier: String)]) -> Void
+    ) async {
+        let applyAll: @Sendable ([Change]) -> Void = { apply($0.map { ($0.text, $0.id) }) }
+        var last = Change.start
+        let end = ContinuousClock.now + .seconds(1)
+        // The first connection may take longer than a command.
+        while (try? await self.purges.apply(applyAll, after: &last)) == nil, .now < end {
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        self.purges.follow(after: last, applyAll)
     }
 
     /// Returns the state of the cluster: its processes, and the nodes of Redis.

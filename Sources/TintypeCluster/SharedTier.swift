@@ -140,14 +140,23 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
     }
 
-    /// Returns families that have a tag, some at a time, until ``forget(_:tagged:)`` has taken all.
-    func families(tagged tag: String) async throws -> [CacheKey] {
+    /// The cursor before the first families of a tag, and behind the last ones.
+    static let startCursor = "0"
+
+    /// Returns some families that have a tag, and the cursor of the next ones.
+    ///
+    /// A scan ends, although loads may add families meanwhile.
+    func families(tagged tag: String, from cursor: String) async throws -> (families: [CacheKey], next: String) {
         let name = self.store.name("tag", tag)
-        let reply = try await self.store.run("SRANDMEMBER", name, "500", key: name, isReadOnly: true)
-        return (reply.elements ?? []).compactMap(\.text).map { CacheKey($0) }
+        let reply = try await self.store.run("SSCAN", name, cursor, "COUNT", "500", key: name, isReadOnly: true)
+        guard let parts = reply.elements, parts.count == 2, let next = parts[0].text else {
+            throw CacheError(code: .tierFailed, message: "Redis has not listed the sources of the tag \(tag).")
+        }
+        return ((parts[1].elements ?? []).compactMap(\.text).map { CacheKey($0) }, next)
     }
 
     func forget(_ families: [CacheKey], tagged tag: String) async throws {
+        guard !families.isEmpty else { return }
         let name = self.store.name("tag", tag)
         let words = [name] + families.map(\.text)
         _ = try await self.store.run(RedisCommand("SREM", arguments: words.map { .text($0) }, key: name))

@@ -90,7 +90,11 @@ public final class ImageService: Sendable {
             log: log
         )
         // Before the first request: it must not find what was purged while this server was away.
-        await cluster?.followPurges { handler.note(purge: $0, identifier: $1) }
+        await cluster?.followPurges { [purges = handler.purges, routes = handler.routes] news in
+            // A server that starts again reads the purges in the cluster, not only in the file.
+            try? purges.purge(news.compactMap { line in PurgeList.Moment(line.identifier).map { (line.text, $0) } })
+            routes.removeAll()
+        }
         self.handler = handler
     }
 

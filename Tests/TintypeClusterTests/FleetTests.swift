@@ -282,7 +282,7 @@ import TintypeTestTraits
             }
             let hits = fleet.statistics.map(\.hits)
             try await load(paths[..<1])
-            // What refuses writes still answers reads.
+            // A server that refuses writes still answers reads.
             #expect(zip(fleet.statistics.map(\.hits), hits).allSatisfy { $0 > $1 })
             if state == "replica" {
                 try redis.run("REPLICAOF", "NO", "ONE")

@@ -66,7 +66,7 @@ int cshims_epoll_set(int epoll, int descriptor, int events) {
 int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int milliseconds) {
     struct epoll_event ready[256];
     int count = epoll_wait(epoll, ready, capacity < 256 ? capacity : 256, milliseconds);
-    // The end of a pause of the process interrupts, too. What has arrived meanwhile comes before time limits.
+    // The signal that continues a stopped process ends the wait, too. Sockets may have become ready meanwhile.
     if (count < 0 && errno == EINTR) count = epoll_wait(epoll, ready, capacity < 256 ? capacity : 256, 0);
     if (count < 0) return errno == EINTR ? 0 : -1;
     for (int i = 0; i < count; i++) {

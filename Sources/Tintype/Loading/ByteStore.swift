@@ -200,7 +200,7 @@ struct ByteStore: Sendable {
         await withDiscardingTaskGroup { group in
             for (key, tiers) in obsolete {
                 group.addTask {
-                    try? await self.cache.removeReplaced(key, from: tiers) { flight.isNewest($0.bodyDigest) }
+                    _ = try? await self.cache.remove(key, from: tiers, unless: { flight.isNewest($0.bodyDigest) })
                 }
             }
         }

@@ -188,11 +188,9 @@ extension LoaderActor {
         return results.contains(true)
     }
 
-    /// Removes the entries of a family from memory and from the disks of this machine, and forgets its failures, because
-    /// another machine has changed the family.
+    /// Removes the entries of a family from memory and from the disks of this machine, because another machine has changed
+    /// the family.
     package nonisolated func forgetFamily(of key: CacheKey) async throws {
-        self.services.failures.forgetFamily(of: key)
-        self.services.undecodable.forgetFamily(of: key)
         // In the order of a removal.
         defer {
             self.changes.note(key)

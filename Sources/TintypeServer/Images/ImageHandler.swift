@@ -21,7 +21,7 @@ final class ImageHandler: RequestHandling {
     private let page: PageHandler?
     private let purging: PurgeHandler
     private let log: AccessLog?
-    private let routes: RouteTable
+    let routes: RouteTable
     private let resting = RestingImages()
     private let rules: SharedRules
     /// The bytes after the slash with which the paths of the status begin.
@@ -76,14 +76,6 @@ final class ImageHandler: RequestHandling {
             cluster: cluster,
             forgetRoutes: { routes.removeAll() }
         )
-    }
-
-    /// Purges what another server of the cluster has purged.
-    func note(purge line: String, identifier: String) {
-        guard let moment = PurgeList.Moment(identifier) else { return }
-        // A server that starts again reads the purge in the cluster, not only in the file.
-        try? self.purges.purge(line, at: moment)
-        self.routes.removeAll()
     }
 
     /// Replaces the keys and presets.

@@ -10,7 +10,7 @@ import TintypeConcurrency
 /// evicted.
 final class PurgeList: Sendable {
     /// The moment of a purge, which is later than those of earlier purges.
-    struct Moment: Comparable, Hashable {
+    struct Moment: Comparable {
         /// Milliseconds since 1970, and a number that counts within one.
         let milliseconds: UInt64
         var number: UInt64 = 0
@@ -24,7 +24,7 @@ final class PurgeList: Sendable {
         /// The last purge by the beginning of the URL; a whole URL ends with a line break.
         var moments: [String: Moment] = [:]
         var lengths: Set<Int> = []
-        /// The number of purges since the start of this process.
+        /// The number of changes since the start of this process.
         var changeCount = 0
 
         mutating func add(_ moment: Moment, _ name: String) {
@@ -38,7 +38,7 @@ final class PurgeList: Sendable {
 
     private let state: Locked<State>
     private let file: URL?
-    /// The number of purges since the start of this process that the file contains.
+    /// The number of changes since the start of this process that the file contains.
     private let writtenCount = Locked(0)
 
     /// Reads the purges of earlier processes from a file in the cache's folder.
@@ -75,31 +75,43 @@ final class PurgeList: Sendable {
     ///   - moment: The moment that the cluster has given the purge; `nil` for now.
     /// - Throws: If the file cannot be written.
     func purge(_ line: String, at moment: Moment? = nil) throws {
-        let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let name = Self.name(parts[0], parts[1]) else { return }
-        let (text, changeCount) = self.state.withLock { state -> (String, Int) in
-            let last = state.moments.values.max()
-            let moment = moment ?? .after(last)
-            if state.moments.count >= Self.countLimit {
-                state.moments = [:]
-                state.lengths = []
-                state.add(max(moment, last ?? moment), "")
-            }
-            state.add(moment, name)
+        try self.purge([(line, moment)])
+    }
+
+    /// Purges the sources of many lines, and writes the file once.
+    func purge(_ purges: [(line: String, moment: Moment?)]) throws {
+        let change = self.state.withLock { state -> (text: String, count: Int)? in
+            let isChanged = purges.reduce(false) { self.add($1.line, at: $1.moment, to: &state) || $0 }
+            guard isChanged, self.file != nil else { return nil }
             state.changeCount += 1
-            guard self.file != nil else { return ("", state.changeCount) }
             let lines = state.moments.map { name, moment in
                 name.hasSuffix("\n") ? "\(moment) source \(name.dropLast())" : "\(moment) prefix \(name)"
             }
             return (lines.joined(separator: "\n"), state.changeCount)
         }
-        guard let file else { return }
+        guard let file, let change else { return }
         // If purges come at the same time, the last one writes all of them.
         try self.writtenCount.withLock { written in
-            guard changeCount > written else { return }
-            try Data(text.utf8).write(to: file, options: .atomic)
-            written = changeCount
+            guard change.count > written else { return }
+            try Data(change.text.utf8).write(to: file, options: .atomic)
+            written = change.count
         }
+    }
+
+    /// Adds one purge; returns false if it is known.
+    private func add(_ line: String, at moment: Moment?, to state: inout State) -> Bool {
+        let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let name = Self.name(parts[0], parts[1]) else { return false }
+        if let moment, let known = state.moments[name], known >= moment { return false }
+        let moment = moment ?? .after(state.moments.values.max())
+        if state.moments.count >= Self.countLimit {
+            let last = state.moments.values.reduce(moment) { max($0, $1) }
+            state.moments = [:]
+            state.lengths = []
+            state.add(last, "")
+        }
+        state.add(moment, name)
+        return true
     }
 
     private static func name(_ kind: Substring, _ url: Substring) -> String? {
@@ -111,15 +123,11 @@ final class PurgeList: Sendable {
     }
 }
 
-extension PurgeList.Moment: LosslessStringConvertible {
+extension PurgeList.Moment: CustomStringConvertible {
     /// The form of an identifier in a stream of Redis, such as `1732800000123-0`.
     var description: String { "\(self.milliseconds)-\(self.number)" }
 
-    init?(_ description: String) {
-        self.init(description[...])
-    }
-
-    init?(_ description: Substring) {
+    init?(_ description: some StringProtocol) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let milliseconds = UInt64(parts[0]), let number = UInt64(parts[1]) else { return nil }
         self.init(milliseconds: milliseconds, number: number)
