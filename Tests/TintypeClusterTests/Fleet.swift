@@ -39,10 +39,9 @@ struct Fleet {
         let clock = self.clock
         self.nodes = try (0..<count).map { index in
             let events = EventRecord()
-            var settings = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+            var settings = try Cluster.Configuration(redis)
             settings.nodeName = "node-\(index)"
             settings.changePeriod = .milliseconds(20)
-            settings.redis.commandTimeBudget = .seconds(5)
             settings.report = { events.append($0) }
             var configuration = LoaderActor.Configuration()
             configuration.disk = nil
@@ -138,4 +137,14 @@ final class FleetClock: Sendable {
 func makePNG(_ value: UInt8 = 128, side: Int = 64) throws -> [UInt8] {
     let pixels = try PixelBuffer.make(.rgb8, width: side, height: side) { _, _, _ in value }
     return Array(try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions()))
+}
+
+extension Cluster.Configuration {
+    /// Creates settings whose limits a busy machine keeps.
+    init(_ redis: RedisServer) throws {
+        self.init(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
+        self.redis.commandTimeBudget = .seconds(60)
+        // If a lock is renewed late and has ended, its owner seems to have given it up.
+        self.leaseLifetime = .seconds(600)
+    }
 }

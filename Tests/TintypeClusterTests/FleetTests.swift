@@ -232,6 +232,9 @@ import TintypeTestTraits
 
     @Test func `the circuit opens when Redis is paused, and closes by itself`() async throws {
         let redis = try await RedisServer()
+        func connectionCount() throws -> Int {
+            try redis.run("CLIENT", "LIST").split(separator: "\n").count { $0.contains("name=tintype") }
+        }
         try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
             settings.redis.commandTimeBudget = .milliseconds(20)
         } _: { fleet in
@@ -248,6 +251,8 @@ import TintypeTestTraits
             // The heartbeat or the look for changes closes it without a load.
             await until { fleet.statistics.allSatisfy { !$0.isCircuitOpen } }
             #expect(zip(fleet.statistics.map(\.calls), calls).allSatisfy { $0 > $1 })
+            // A node has a connection for commands and one for messages.
+            try await until { try connectionCount() <= 2 * fleet.nodes.count }
         }
     }
 
@@ -299,6 +304,7 @@ import TintypeTestTraits
         let redis = try await RedisServer("--requirepass secret")
         try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
             settings.redis.password = "other"
+            settings.redis.commandTimeBudget = .milliseconds(200)
         } _: { fleet in
             let url = fleet.origin.url("/a")
             let bodies = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }

@@ -14,8 +14,7 @@ import TintypeTestTraits
         _ redis: RedisServer,
         change: (inout Cluster.Configuration) -> Void = { _ in }
     ) throws -> SharedStore {
-        var configuration = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
-        configuration.redis.commandTimeBudget = .seconds(5)
+        var configuration = try Cluster.Configuration(redis)
         change(&configuration)
         return SharedStore(configuration)
     }

@@ -35,11 +35,7 @@ import TintypeTestTraits
         let redis = try await RedisServer()
         let origin = CountedOrigin(respond)
         for _ in 0..<2 {
-            var configuration = Cluster.Configuration(
-                redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)")
-            )
-            configuration.redis.commandTimeBudget = .seconds(5)
-            let cluster = Cluster(configuration)
+            let cluster = try Cluster(Cluster.Configuration(redis))
             _ = try? await cluster.fetcher(over: origin).response(for: request, observer: FetchObserver())
             #expect(cluster.statistics.leases == 0)
             await cluster.shutdown()
@@ -105,9 +101,7 @@ import TintypeTestTraits
 
     @Test func `a request that accepts a status gets no failure because of it`() async throws {
         let redis = try await RedisServer()
-        var configuration = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
-        configuration.redis.commandTimeBudget = .seconds(5)
-        let cluster = Cluster(configuration)
+        let cluster = try Cluster(Cluster.Configuration(redis))
         let origin = CountedOrigin { request in
             guard request.acceptableStatusCodes != nil else {
                 throw DownloadError(code: .badStatus, message: "", url: request.url, status: 404)
@@ -125,9 +119,7 @@ import TintypeTestTraits
 
     @Test func `a caller may ask again, and only the machine that asked remembers a failure`() async throws {
         let redis = try await RedisServer()
-        var configuration = Cluster.Configuration(redis: try RedisConfiguration(url: "redis://127.0.0.1:\(redis.port)"))
-        configuration.redis.commandTimeBudget = .seconds(5)
-        let cluster = Cluster(configuration)
+        let cluster = try Cluster(Cluster.Configuration(redis))
         let origin = CountedOrigin { request in
             throw DownloadError(code: .badStatus, message: "", url: request.url, status: 404)
         }

@@ -88,24 +88,24 @@ struct TimeoutTests {
 
     @Test func `answers that arrive while the process is stopped are not too late`() async throws {
         let (count, timeout) = (20, Duration.seconds(3))
-        let (firstDoor, door) = (Latch(), Latch())
+        let (firstDoor, lastDoor) = (Latch(), Latch())
         let sent = (0..<count).map { _ in Latch() }
         var responses: [String: FaultyResponse] = [:]
         for (index, latch) in sent.enumerated() {
             responses["/first/\(index)"] = .held(by: firstDoor, body: [1])
-            let answer = FaultyResponse.held(by: door, body: [UInt8](repeating: 1, count: 10_000))
-            responses["/\(index)"] = FaultyResponse(answer.steps + [.signal(latch)])
+            let answer = FaultyResponse.held(by: lastDoor, body: [UInt8](repeating: 1, count: 10_000))
+            responses["/last/\(index)"] = FaultyResponse(answer.steps + [.signal(latch)])
         }
         let origin = try FaultyOrigin(responses)
         var configuration = DownloadActor.Configuration()
         configuration.maximumConnectionsPerHost = count
-        configuration.timeout = timeout
         let downloader = DownloadActor(configuration: configuration)
         // For new connections libcurl has a timer of its own, which reads their sockets.
-        for (path, door) in [("/first/", firstDoor), ("/", door)] {
+        for (path, door, timeout) in [("/first/", firstDoor, .seconds(60)), ("/last/", lastDoor, timeout)] {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 0..<count {
-                    group.addTask { _ = try await downloader.body(at: origin.url("\(path)\(index)")) }
+                    let request = DownloadRequest(url: origin.url("\(path)\(index)"), timeout: timeout)
+                    group.addTask { _ = try await downloader.response(for: request) }
                 }
                 for index in 0..<count { await origin.waitForRequests(for: "\(path)\(index)") }
                 if path == "/first/" {
