@@ -91,9 +91,13 @@ extension ServerSetting {
         ServerSetting(
             "download-time",
             .time,
-            "the longest time to download a source; default 10s",
+            "the longest time to download a source, and half of that without a byte; default 10s",
             foreign: ["IMGPROXY_DOWNLOAD_TIMEOUT"]
-        ) { $0.configuration.loader.downloads.totalTimeout = $1 },
+        ) {
+            $0.configuration.loader.downloads.totalTimeout = $1
+            $0.configuration.loader.downloads.firstByteTimeout = $1 / 2
+            $0.configuration.loader.downloads.timeout = $1 / 2
+        },
         ServerSetting(
             "max-source-size",
             .bytes,

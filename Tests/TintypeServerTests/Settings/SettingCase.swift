@@ -278,6 +278,7 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("authorities", "/srv/ca.pem") { $0.loader.downloads.tls.authorities == .file(path: "/srv/ca.pem") },
         SettingCase("download-time", "7s", foreign: ["IMGPROXY_DOWNLOAD_TIMEOUT": "7"]) {
             $0.loader.downloads.totalTimeout == .seconds(7)
+                && $0.loader.downloads.firstByteTimeout == .seconds(3.5) && $0.loader.downloads.timeout == .seconds(3.5)
         },
         SettingCase("max-source-size", "1MB", foreign: ["IMGPROXY_MAX_SRC_FILE_SIZE": "1000000"]) {
             $0.loader.downloads.maximumBodySize == 1_000_000 && $0.loader.limits.maximumEncodedBytes == 1_000_000
