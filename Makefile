@@ -25,7 +25,7 @@ SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
 LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
 
-.PHONY: help demo test docs examples lint format build build-all smallest bench counts fleet fleet-test conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test docs examples lint format build build-all smallest bench counts fleet fleet-compare fleet-test conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -41,6 +41,7 @@ help:
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make counts    compare counted rows with Benchmarks/Thresholds: allocations, suspensions, the walk'
 	@echo 'make fleet     simulate fleets of up to 1,000 servers, and draw the charts of Docs/fleet.md (minutes)'
+	@echo 'make fleet-compare  compare the simulation with three real servers (minutes)'
 	@echo 'make fleet-test  test that simulation'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files;'
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
@@ -131,6 +132,12 @@ counts:
 fleet:
 	@.ci/beside Benchmarks -c release --product FleetSimulation
 	@Benchmarks/FleetSimulation/run "$(RELEASE)/FleetSimulation"
+
+fleet-compare:
+	@.ci/setup bench
+	$(SWIFT) build -c release --product tintype
+	@.ci/beside Benchmarks -c release --product FleetSimulation
+	@Benchmarks/FleetSimulation/compare "$(RELEASE)/tintype" "$(RELEASE)/FleetSimulation" 150
 
 fleet-test:
 	@.ci/beside Benchmarks --product tintype-benchmarksPackageTests
