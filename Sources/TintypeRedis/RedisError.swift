@@ -25,7 +25,8 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
         case disconnected
         /// The server refuses the user, the password or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`).
         case refused
-        /// The server is a replica and refuses to write (`READONLY`).
+        /// The server refuses to write: it is a replica (`READONLY`), has too few replicas (`NOREPLICAS`), or cannot save
+        /// (`MISCONF`).
         case readOnly
         /// The server reads its data set from disk (`LOADING`).
         case loading
@@ -70,6 +71,8 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
             case "WRONGPASS": (.refused, "Check the user name and the password.")
             case "NOPERM": (.refused, "Permit the command and the key in the server's access control list.")
             case "READONLY": (.readOnly, "Write to the master: configure Sentinel or the cluster.")
+            case "NOREPLICAS": (.readOnly, "Check the replicas of the master, or lower min-replicas-to-write.")
+            case "MISCONF": (.readOnly, "Check the disk of the server: it cannot save its snapshots.")
             case "LOADING": (.loading, "Try again later.")
             case "OOM": (.outOfMemory, "Raise maxmemory, or set maxmemory-policy to allkeys-lfu.")
             case "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN": (.clusterDown, "Try again later.")

@@ -84,6 +84,19 @@ private struct RunningCluster: SuiteTrait, TestScoping {
         }
     }
 
+    @Test func `a node that was known by another name only is forgotten`() async throws {
+        // Its connection is closed in the turn that opens those of the masters, which may get its descriptor.
+        let seed = RedisAddress("localhost", port: self.cluster.servers[5].port)
+        var configuration = RedisConfiguration(.cluster([seed]))
+        configuration.commandTimeBudget = .seconds(60)
+        let client = RedisClient(configuration)
+        for number in 0..<3 { _ = try await client.run(Self.get(Self.key("name", on: number))) }
+        let nodes = await client.nodes()
+        #expect(nodes.allSatisfy { $0.address.host == "127.0.0.1" })
+        #expect(nodes.count { $0.role == .master && $0.state == .connected } == 3)
+        await client.shutdown()
+    }
+
     @Test func `commands with one hash tag, and commands without a key, run`() async throws {
         let client = self.client()
         _ = try await client.run(Self.set("{tag}a", "1"))

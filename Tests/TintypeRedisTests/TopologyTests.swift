@@ -34,6 +34,7 @@ import Testing
         ("MOVED 3999 127.0.0.1:6381", Redirection.moved(slot: 3_999, RedisAddress("127.0.0.1", port: 6_381))),
         ("MOVED 0 ::1:6381", .moved(slot: 0, RedisAddress("::1", port: 6_381))),
         ("MOVED 16383 :7001", .moved(slot: 16_383, RedisAddress("10.0.0.1", port: 7_001))),
+        ("MOVED 1 ?:7001", .moved(slot: 1, RedisAddress("10.0.0.1", port: 7_001))),
         ("ASK 1 node-2:7002", .ask(RedisAddress("node-2", port: 7_002))),
     ])
     func `a redirection names a node`(text: String, redirection: Redirection) {

@@ -170,6 +170,8 @@ import TintypeTestTraits
         ("NOPERM this user has no permissions", .refused),
         ("ERR invalid password", .refused),
         ("READONLY You can't write against a read only replica.", .readOnly),
+        ("NOREPLICAS Not enough good replicas to write.", .readOnly),
+        ("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", .readOnly),
         ("LOADING Redis is loading the dataset in memory", .loading),
         ("OOM command not allowed when used memory > 'maxmemory'.", .outOfMemory),
         ("CLUSTERDOWN Hash slot not served", .clusterDown),

@@ -253,7 +253,12 @@ actor RedisEngine {
             now: self.now,
             failure: &failure
         )
-        guard let connection else { return self.recordFailure(of: node, failure) }
+        guard let connection else {
+            self.names[node.address.host] = nil
+            return self.recordFailure(of: node, failure)
+        }
+        // The system gives the number of a connection that was closed in this turn to the next one.
+        if let closed = self.connections[connection.descriptor] { self.settleOutcomes(of: closed) }
         self.connections[connection.descriptor] = connection
         node.connections.append(connection)
         for command in Greeting(self.configuration, role: node.role).commands { self.send(command, over: connection) }
@@ -292,7 +297,8 @@ actor RedisEngine {
     /// Records a failure, and fails the calls that cannot wait for the next attempt.
     private func recordFailure(of node: RedisNode, _ error: RedisError, pause: Int64) {
         node.recordFailure(error, pause: pause, now: self.now)
-        if node === self.messageNode {
+        // Without subscriptions the engine has closed the connection itself.
+        if node === self.messageNode, !self.buffers.isEmpty {
             self.messageFailures += 1
             self.nextMessageAttempt = self.now + self.messageSchedule.pauseAfterFailure()
         }
@@ -306,23 +312,24 @@ actor RedisEngine {
     /// Handles what connections have recorded; returns whether there was anything.
     @discardableResult
     private func settleOutcomes() -> Bool {
-        var hadOutcomes = false
-        for (descriptor, connection) in self.connections {
-            let isClosed = connection.phase == .closed
-            let outcomes = connection.takeOutcomes()
-            let messages = connection.takeMessages()
-            guard isClosed || !outcomes.isEmpty || !messages.isEmpty else { continue }
-            hadOutcomes = true
-            for message in messages { self.deliver(message) }
-            guard let node = self.owner(of: connection) else {
-                self.connections[descriptor] = nil
-                continue
-            }
-            if !isClosed { self.settleGreeting(outcomes, of: connection, node) }
-            if connection.phase == .closed { self.remove(connection, from: node, outcomes) }
-            for outcome in outcomes + connection.takeOutcomes() { self.settle(outcome, of: node) }
+        self.connections.values.reduce(false) { self.settleOutcomes(of: $1) || $0 }
+    }
+
+    @discardableResult
+    private func settleOutcomes(of connection: RedisConnection) -> Bool {
+        let isClosed = connection.phase == .closed
+        let outcomes = connection.takeOutcomes()
+        let messages = connection.takeMessages()
+        guard isClosed || !outcomes.isEmpty || !messages.isEmpty else { return false }
+        for message in messages { self.deliver(message) }
+        guard let node = self.owner(of: connection) else {
+            self.connections[connection.descriptor] = nil
+            return true
         }
-        return hadOutcomes
+        if !isClosed { self.settleGreeting(outcomes, of: connection, node) }
+        if connection.phase == .closed { self.remove(connection, from: node, outcomes) }
+        for outcome in outcomes + connection.takeOutcomes() { self.settle(outcome, of: node) }
+        return true
     }
 
     private func owner(of connection: RedisConnection) -> RedisNode? {

@@ -9,7 +9,7 @@ enum Redirection: Equatable {
 
     /// Reads the text of an error; returns `nil` for other errors.
     ///
-    /// A missing host is the one that has answered.
+    /// A missing or unknown host is the one that has answered.
     init?(_ text: String, from address: RedisAddress) {
         let words = text.split(separator: " ")
         guard words.count >= 3, let slot = Int(words[1]), (0..<KeySlot.count).contains(slot) else { return nil }
@@ -19,7 +19,7 @@ enum Redirection: Equatable {
         else { return nil }
         let host = words[2][..<colon]
         guard !host.utf8.contains(0) else { return nil }
-        let target = RedisAddress(host.isEmpty ? address.host : String(host), port: port)
+        let target = RedisAddress(host.isEmpty || host == "?" ? address.host : String(host), port: port)
         switch words[0] {
         case "MOVED": self = .moved(slot: slot, target)
         case "ASK": self = .ask(target)
