@@ -291,9 +291,9 @@ public actor CacheActor {
         return try await self.tiers.removeFamily(of: key) || isRemoved
     }
 
-    /// Removes all entries of the family of `key` from the disks of this machine.
-    package nonisolated func removeLocalFamily(of key: CacheKey) async throws {
-        try await self.tiers.removeLocalFamily(of: key)
+    /// Removes the entries of the family of `key`, or all entries, from the disks of this machine.
+    package nonisolated func removeLocal(familyOf key: CacheKey?) async throws {
+        try await self.tiers.removeLocal(familyOf: key)
     }
 
     /// Removes all entries of the chosen tiers.

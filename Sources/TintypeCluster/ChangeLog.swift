@@ -9,16 +9,22 @@ import TintypeRedis
 ///
 /// It is a stream in Redis instead of a channel: a machine that was away reads the changes that it has missed.
 final class ChangeLog: Sendable {
-    /// The changes that the stream keeps, about.
+    /// The changes that the stream keeps, about, unless it keeps them by age.
     private static let lengthLimit = "10000"
+    /// The changes that are read at once.
+    private static let batchCount = 500
 
     private let store: SharedStore
     private let name: String
+    private let keepsByAge: Bool
     private let owner = TaskOwner()
 
     /// Creates a log whose stream has the name `name`.
-    init(_ store: SharedStore, _ name: String) {
-        (self.store, self.name) = (store, store.name(name))
+    ///
+    /// - Parameter keepsByAge: Whether the stream keeps a change for as long as an entry may live, instead of about the last
+    ///   10,000 changes.
+    init(_ store: SharedStore, _ name: String, keepsByAge: Bool = false) {
+        (self.store, self.name, self.keepsByAge) = (store, store.name(name), keepsByAge)
     }
 
     /// Tells the other machines of a change; returns its identifier, which is greater than those before.
@@ -27,9 +33,9 @@ final class ChangeLog: Sendable {
         let reply = try await self.store.run(
             "XADD",
             self.name,
-            "MAXLEN",
+            self.keepsByAge ? "MINID" : "MAXLEN",
             "~",
-            Self.lengthLimit,
+            self.keepsByAge ? self.oldestIdentifier : Self.lengthLimit,
             "*",
             self.store.configuration.nodeName,
             text,
@@ -41,11 +47,17 @@ final class ChangeLog: Sendable {
         return identifier
     }
 
+    /// The identifier of a change that is so old that no entry from before it is left: it begins with milliseconds.
+    private var oldestIdentifier: String {
+        let lifetime = Double(self.store.configuration.entryLifetime.milliseconds)
+        return "\(Int64(max(0, Date().timeIntervalSince1970 * 1_000 - lifetime)))"
+    }
+
     /// Calls `apply` with the changes after `last` that are in the stream or will be, until the log goes away.
     ///
     /// By default it begins with the oldest change: none is missed between the start of a process and its first look, and a
     /// disk loses most of what has changed while the process was away.
-    func follow(after last: String = Change.start, _ apply: @escaping @Sendable ([Change]) async -> Void) {
+    func follow(after last: String = Change.start, _ apply: @escaping @Sendable ([Change]?) async -> Void) {
         let period = self.store.configuration.changePeriod
         // The log owns the task, so the task must not keep the log.
         self.owner.run("changes of the cluster") { [weak self] in
@@ -58,9 +70,23 @@ final class ChangeLog: Sendable {
     }
 
     /// Calls `apply` with the changes that are in the stream now, some at a time, and moves `last` to the end of them.
-    func apply(_ apply: @Sendable ([Change]) async -> Void, after last: inout String) async throws {
-        while let (changes, end) = try await self.changes(after: last) {
-            await apply(changes)
+    ///
+    /// If the stream has removed changes that were not read, `apply` gets `nil` and then all that are left.
+    func apply(_ apply: @Sendable ([Change]?) async -> Void, after last: inout String) async throws {
+        while true {
+            var entries = try await self.entries(from: last)
+            if last != Change.start {
+                guard entries.first?.id == last else {
+                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may count
+                    // from an earlier moment.
+                    if entries.count > Self.batchCount { await apply(nil) }
+                    last = Change.start
+                    continue
+                }
+                entries.removeFirst()
+            }
+            guard let end = entries.last?.id else { return }
+            await apply(entries.compactMap(\.change))
             last = end
         }
     }
@@ -71,18 +97,18 @@ final class ChangeLog: Sendable {
         await self.owner.waitForAll()
     }
 
-    private func changes(after last: String) async throws -> (changes: [Change], end: String)? {
+    private func entries(from identifier: String) async throws -> [(id: String, change: Change?)] {
         let reply = try await self.store.run(
             "XRANGE",
             self.name,
-            "(\(last)",
+            identifier,
             "+",
             "COUNT",
-            "500",
+            "\(Self.batchCount + 1)",
             key: self.name,
             isReadOnly: true
         )
-        return Change.changes(in: reply)
+        return Change.entries(in: reply)
     }
 }
 
@@ -95,18 +121,14 @@ struct Change: Equatable {
     let node: String
     let text: String
 
-    /// Reads the reply to `XRANGE`: the changes and the last identifier; `nil` if it is empty, or another reply.
-    ///
-    /// Leaves out entries of another form.
-    static func changes(in value: RedisValue) -> (changes: [Change], end: String)? {
-        guard case .array(let entries) = value, let end = entries.last?.elements?.first?.text else { return nil }
-        let changes = entries.compactMap { entry -> Change? in
-            guard case .array(let parts) = entry, parts.count == 2, let id = parts[0].text,
-                case .array(let fields) = parts[1], fields.count == 2, let node = fields[0].text,
+    /// Reads the reply to `XRANGE`: the identifiers of the entries and their changes, which entries of another form lack.
+    static func entries(in value: RedisValue) -> [(id: String, change: Change?)] {
+        (value.elements ?? []).compactMap { entry in
+            guard let parts = entry.elements, let id = parts.first?.text else { return nil }
+            guard parts.count == 2, let fields = parts[1].elements, fields.count == 2, let node = fields[0].text,
                 let text = fields[1].text
-            else { return nil }
-            return Change(id: id, node: node, text: text)
+            else { return (id, nil) }
+            return (id, Change(id: id, node: node, text: text))
         }
-        return (changes, end)
     }
 }

@@ -45,7 +45,7 @@ public final class Cluster: Sendable {
         self.store = SharedStore(configuration)
         self.leases = Leases(self.store)
         self.changes = ChangeLog(self.store, "changes")
-        self.purges = ChangeLog(self.store, "purges")
+        self.purges = ChangeLog(self.store, "purges", keepsByAge: true)
         self.sharedTier = SharedTier(self.store, self.leases, self.changes)
         self.beats = Heartbeat(self.store, self.leases)
     }
@@ -63,9 +63,13 @@ public final class Cluster: Sendable {
         let node = self.store.configuration.nodeName
         // The loader has the tier, which has the log of changes.
         self.changes.follow { [weak loader] changes in
+            // An error of the disk is in its statistics.
+            guard let changes else {
+                try? await loader?.forget(familyOf: nil)
+                return
+            }
             for change in changes where change.node != node {
-                // An error of the disk is in its statistics.
-                try? await loader?.forgetFamily(of: CacheKey(change.text))
+                try? await loader?.forget(familyOf: CacheKey(change.text))
             }
         }
         self.beats.begin()
@@ -96,24 +100,30 @@ public final class Cluster: Sendable {
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
     public func purge(tag: String) async throws -> Int {
-        let caches = self.joinedCaches()
+        let loaders = self.joinedLoaders()
         var (count, cursor) = (0, SharedTier.startCursor)
         repeat {
             let (families, next) = try await self.sharedTier.families(tagged: tag, from: cursor)
-            for family in families {
-                // The other machines read the removal in the log of changes.
-                for cache in caches { try await cache.removeFamily(of: family) }
-                if caches.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
-            }
-            // Last: a purge that fails can be repeated.
+            // First: a load that stores a family after its removal adds its tag again.
             try await self.sharedTier.forget(families, tagged: tag)
+            do {
+                for family in families {
+                    // The other machines read the removal in the log of changes.
+                    for loader in loaders { try await loader.removeFamily(of: family) }
+                    if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
+                }
+            } catch {
+                // So that the purge can be repeated.
+                for family in families { try? await self.sharedTier.note(family, under: tag) }
+                throw error
+            }
             (count, cursor) = (count + families.count, next)
         } while cursor != SharedTier.startCursor
         return count
     }
 
     @inline(never)
-    private func joinedCaches() -> [CacheActor] { self.loaders.withLock { $0.compactMap { $0.loader?.cache } } }
+    private func joinedLoaders() -> [LoaderActor] { self.loaders.withLock { $0.compactMap(\.loader) } }
 
     /// Tells all servers of a purge; returns its identifier, which is greater than those of earlier purges.
     ///
@@ -125,7 +135,7 @@ public final class Cluster: Sendable {
     package func followPurges(
         _ apply: @escaping @Sendable ([(text: String, identifier: String)]) -> Void
     ) async {
-        let applyAll: @Sendable ([Change]) -> Void = { apply($0.map { ($0.text, $0.id) }) }
+        let applyAll: @Sendable ([Change]?) -> Void = { apply(($0 ?? []).map { ($0.text, $0.id) }) }
         var last = Change.start
         let end = ContinuousClock.now + .seconds(1)
         // The first connection may take longer than a command.

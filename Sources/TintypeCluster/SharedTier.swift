@@ -134,7 +134,7 @@ final class SharedTier: ByteTier {
     // MARK: Tags
 
     /// Records that a family has a tag of its origin.
-    private func note(_ root: CacheKey, under tag: String) async throws {
+    func note(_ root: CacheKey, under tag: String) async throws {
         let name = self.store.name("tag", tag)
         _ = try await self.store.run("SADD", name, root.text, key: name)
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)

@@ -188,15 +188,23 @@ extension LoaderActor {
         return results.contains(true)
     }
 
-    /// Removes the entries of a family from memory and from the disks of this machine, because another machine has changed
-    /// the family.
-    package nonisolated func forgetFamily(of key: CacheKey) async throws {
-        // In the order of a removal.
-        defer {
-            self.changes.note(key)
-            self.cache.memory.removeFamily(of: key)
-        }
-        try await self.cache.removeLocalFamily(of: key)
+    /// Removes the entries of a family from all tiers.
+    package nonisolated func removeFamily(of key: CacheKey) async throws {
+        defer { self.forgetInMemory(familyOf: key) }
+        try await self.cache.removeFamily(of: key, from: .disk)
+    }
+
+    /// Removes the entries of a family, or all entries, from memory and from the disks of this machine, because other
+    /// machines have changed them.
+    package nonisolated func forget(familyOf key: CacheKey?) async throws {
+        defer { self.forgetInMemory(familyOf: key) }
+        try await self.cache.removeLocal(familyOf: key)
+    }
+
+    /// Ends a removal: an image that was read from disk before must not be stored in memory afterwards.
+    private nonisolated func forgetInMemory(familyOf key: CacheKey?) {
+        self.changes.note(key)
+        if let key { self.cache.memory.removeFamily(of: key) } else { self.cache.memory.removeAll() }
     }
 
     /// Removes the entries under all names of `request`: policies differ in how they name images with header fields.

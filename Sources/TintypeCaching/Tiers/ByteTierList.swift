@@ -304,12 +304,14 @@ final class ByteTierList: Sendable {
         return try results.map { try $0.get() }.contains(true)
     }
 
-    /// Removes the entries of the family of `key` from the disks of this machine.
+    /// Removes the entries of the family of `key`, or all entries, from the disks of this machine.
     ///
     /// - Throws: The error of the nearest disk that failed.
-    func removeLocalFamily(of key: CacheKey) async throws {
+    func removeLocal(familyOf key: CacheKey?) async throws {
         try await self.changing(key) {
-            for member in self.members where member.tier.isLocal { _ = try await member.tier.removeFamily(of: key) }
+            for member in self.members where member.tier.isLocal {
+                if let key { _ = try await member.tier.removeFamily(of: key) } else { try await member.tier.removeAll() }
+            }
         }
     }
 

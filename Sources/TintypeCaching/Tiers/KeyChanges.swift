@@ -36,12 +36,8 @@ package final class KeyChanges: Sendable {
         self.counters.withLock { $0[mark.index].count == mark.count && $0[mark.index].running == 0 }
     }
 
-    /// Counts a change that happens at once.
-    @inline(never)
-    package func note(_ key: CacheKey) {
-        let index = Self.index(of: key)
-        self.counters.withLock { $0[index].count += 1 }
-    }
+    /// Counts a change to `key`, or to all keys, that happens at once.
+    package func note(_ key: CacheKey?) { self.add(0, to: key) }
 
     /// Runs a change to `key`, or to all keys, that takes some time.
     func counting<Result>(_ key: CacheKey?, _ change: () async throws -> Result) async rethrows -> Result {
