@@ -19,17 +19,29 @@ final class Heartbeat: Sendable {
         (self.store, self.leases) = (store, leases)
     }
 
-    /// Checks the settings of Redis, and reports until the process leaves.
+    /// Reports until the process leaves, and checks the settings of Redis when it is there.
     func begin() {
-        let (store, leases, name) = (self.store, self.leases, self.store.name("processes"))
+        let (store, leases) = (self.store, self.leases)
         self.owner.run("heartbeat of the cluster") {
-            await Self.checkSettings(store)
+            var hasChecked = false
+            var beats = 0
             while !Task.isCancelled {
-                await Self.report(store, leases, name)
+                let isThere = await Self.report(store, leases)
+                beats += 1
+                // A full Redis takes no report.
+                if !hasChecked, isThere || beats == 3 {
+                    hasChecked = true
+                    await Self.checkSettings(store)
+                    // Processes that were killed and started again have left their old names.
+                    _ = try? await Self.processes(store)
+                }
                 try? await Task.sleep(for: Self.period)
             }
         }
     }
+
+    /// The name of the hash that has the reports.
+    private static func name(_ store: SharedStore) -> String { store.name("processes") }
 
     /// Reports settings of Redis that do not suit a cache.
     private static func checkSettings(_ store: SharedStore) async {
@@ -54,7 +66,8 @@ final class Heartbeat: Sendable {
         }
     }
 
-    private static func report(_ store: SharedStore, _ leases: Leases, _ name: String) async {
+    /// Reports once; returns whether Redis has taken the report.
+    private static func report(_ store: SharedStore, _ leases: Leases) async -> Bool {
         var statistics = store.statistics
         statistics.leases = leases.count
         let process = ClusterStatus.Process(
@@ -62,15 +75,18 @@ final class Heartbeat: Sendable {
             reportedAt: Date(),
             statistics: statistics
         )
-        guard let value = try? JSONEncoder().encode(process) else { return }
+        guard let value = try? JSONEncoder().encode(process) else { return false }
+        let name = self.name(store)
         // The next report makes up for one that fails.
-        _ = try? await store.run("HSET", name, process.name, value: value, key: name)
+        return (try? await store.run("HSET", name, process.name, value: value, key: name)) != nil
     }
 
     /// Returns the processes, and removes the ones that are gone.
-    func processes() async throws -> [ClusterStatus.Process] {
-        let name = self.store.name("processes")
-        let value = try await self.store.run("HVALS", name, key: name, isReadOnly: true)
+    func processes() async throws -> [ClusterStatus.Process] { try await Self.processes(self.store) }
+
+    private static func processes(_ store: SharedStore) async throws -> [ClusterStatus.Process] {
+        let name = self.name(store)
+        let value = try await store.run("HVALS", name, key: name, isReadOnly: true)
         guard case .array(let values) = value else { return [] }
         var processes: [ClusterStatus.Process] = []
         for case .bytes(let data) in values {
@@ -78,7 +94,8 @@ final class Heartbeat: Sendable {
             if -process.reportedAt.timeIntervalSinceNow < Self.patience {
                 processes.append(process)
             } else {
-                _ = try await self.store.run("HDEL", name, process.name, key: name)
+                // A Redis that takes no writes still tells the processes.
+                _ = try? await store.run("HDEL", name, process.name, key: name)
             }
         }
         return processes.sorted { $0.name < $1.name }
@@ -87,7 +104,7 @@ final class Heartbeat: Sendable {
     func shutdown() async {
         self.owner.cancelAll()
         await self.owner.waitForAll()
-        let name = self.store.name("processes")
+        let name = Self.name(self.store)
         // A process that cannot say that it leaves is gone after a while.
         _ = try? await self.store.run("HDEL", name, self.store.configuration.nodeName, key: name)
     }

@@ -79,7 +79,8 @@ final class Leases: Sendable {
 
     private let store: SharedStore
     private let state = Locked(State())
-    private let owner = TaskOwner()
+    private let renewals = TaskOwner()
+    private let releases = TaskOwner()
 
     init(_ store: SharedStore) {
         self.store = store
@@ -120,7 +121,7 @@ final class Leases: Sendable {
                     let end = message.flatMap { End(rawValue: String(decoding: $0, as: UTF8.self)) }
                     // This load would not do better after the owner than beside it.
                     if end == .nothing { return nil }
-                    if let data = try await self.result(of: self.attempt(place)) { return data }
+                    if let data = try await self.poll(place) { return data }
                 }
                 // The client has been shut down.
                 return nil
@@ -130,7 +131,7 @@ final class Leases: Sendable {
                 while .now < end {
                     let pause = Duration.milliseconds(Int64.random(in: 200...400))
                     try await Task.sleep(until: min(end, .now + pause))
-                    if let data = try await self.result(of: self.attempt(place)) { return data }
+                    if let data = try await self.poll(place) { return data }
                 }
                 self.store.count { $0.waitsOver += 1 }
                 return nil
@@ -140,26 +141,36 @@ final class Leases: Sendable {
     }
 
     /// Returns `nil` to wait on, and an optional entry to end the wait.
-    private func result(of attempt: Attempt) -> Data?? {
-        switch attempt {
-        case .found(let data): .some(data)
-        case .leads: .some(nil)
-        case .isTaken: nil
+    private func poll(_ place: Place) async throws -> Data?? {
+        do {
+            switch try await self.attempt(place) {
+            case .found(let data): return .some(data)
+            case .leads: return .some(nil)
+            case .isTaken: return nil
+            }
+        } catch is CacheError where !self.store.isCircuitOpen() {
+            // If one slow reply ended the wait, a pause of Redis would send all that wait to their origins.
+            return nil
         }
     }
 
     private func attempt(_ place: Place) async throws -> Attempt {
         // A load of this process makes it already.
-        if self.join(place) { return .leads }
+        if self.join(place) {
+            if Task.isCancelled { await self.end(place, .free) }
+            return .leads
+        }
         let token = UUID().uuidString
         let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
         let value: RedisValue
         do {
             value = try await self.attempt(place, token, lifetime)
         } catch {
-            // Redis may have given the lock all the same.
-            let lease = Lease(token: token, family: place.family, turns: [])
-            self.owner.run("lease release") { [weak self] in await self?.release(place.lock, lease, .free) }
+            // Redis may have given the lock all the same. With an open circuit it was not asked.
+            if !self.store.isCircuitOpen() {
+                let lease = Lease(token: token, family: place.family, turns: [])
+                self.releases.run("lease release") { [weak self] in await self?.release(place.lock, lease, .free) }
+            }
             throw error
         }
         switch value {
@@ -187,14 +198,14 @@ final class Leases: Sendable {
     func end(_ place: Place, _ end: End) async {
         guard let lease = self.leave(place) else { return }
         // A caller that was cancelled could not send it.
-        await self.owner.run("lease release") { await self.release(place.lock, lease, end) }.value
+        await self.releases.run("lease release") { await self.release(place.lock, lease, end) }.value
     }
 
     /// Gives up the lock of an entry that is in the store now.
     func endStored(_ family: String, _ field: String) async {
         let lock = Place.lock(family, field)
         guard let lease = self.take(lock) else { return }
-        await self.owner.run("lease release") { await self.release(lock, lease, .stored) }.value
+        await self.releases.run("lease release") { await self.release(lock, lease, .stored) }.value
     }
 
     private func release(_ lock: String, _ lease: Lease, _ end: End) async {
@@ -212,20 +223,22 @@ final class Leases: Sendable {
 
     /// Gives up all locks.
     func endAll() async {
-        self.owner.cancelAll()
-        await self.owner.waitForAll()
+        self.renewals.cancelAll()
+        await self.renewals.waitForAll()
+        await self.releases.waitForAll()
         for (lock, lease) in self.takeAll() { await self.release(lock, lease, .free) }
     }
 
     // MARK: Renewal
 
     private func renew() async {
-        while let leases = self.current() {
+        while self.hasLeases() {
             do {
                 try await Task.sleep(for: self.store.configuration.leaseLifetime / 3)
             } catch {
                 return
             }
+            let leases = self.held()
             let lifetime = "\(self.store.configuration.leaseLifetime.milliseconds)"
             await withTaskGroup(of: Void.self) { group in
                 for (lock, lease) in leases where self.isRenewed(lock, lease) {
@@ -276,7 +289,7 @@ final class Leases: Sendable {
             defer { state.isRenewing = true }
             return !state.isRenewing
         }
-        if begins { self.owner.run("lease renewal") { [weak self] in await self?.renew() } }
+        if begins { self.renewals.run("lease renewal") { [weak self] in await self?.renew() } }
     }
 
     @inline(never)
@@ -300,14 +313,17 @@ final class Leases: Sendable {
         }
     }
 
-    /// The leases; `nil` if there are none, which ends the renewal.
+    /// Whether there are leases; if not, the renewal ends.
     @inline(never)
-    private func current() -> [String: Lease]? {
+    private func hasLeases() -> Bool {
         self.state.withLock { state in
             state.isRenewing = !state.leases.isEmpty
-            return state.isRenewing ? state.leases : nil
+            return state.isRenewing
         }
     }
+
+    @inline(never)
+    private func held() -> [String: Lease] { self.state.withLock(\.leases) }
 
     @inline(never)
     private func isRenewed(_ lock: String, _ lease: Lease) -> Bool {

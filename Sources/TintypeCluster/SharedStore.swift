@@ -14,6 +14,8 @@ final class SharedStore: Sendable {
         var reads = Circuit()
         var writes = Circuit()
         var counts = ClusterStatistics()
+        /// Whether the last report says that Redis refuses the client.
+        var hasReportedRefusal = false
 
         var isOpen: Bool { self.reads.isOpen || self.writes.isOpen }
 
@@ -134,6 +136,10 @@ final class SharedStore: Sendable {
 
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 
+    /// Whether calls are refused, because the store has failed.
+    @inline(never)
+    func isCircuitOpen() -> Bool { self.state.withLock(\.isOpen) }
+
     @inline(never)
     private func admits(_ command: RedisCommand) -> Bool {
         self.state.withLock { state in
@@ -161,7 +167,7 @@ final class SharedStore: Sendable {
 
     @inline(never)
     private func fail(_ command: RedisCommand, _ error: RedisError) {
-        let hasOpened = self.state.withLock { state in
+        let mustReport = self.state.withLock { state in
             state.counts.calls += 1
             state.counts.failedCalls += 1
             state.counts.lastError = error.message
@@ -173,9 +179,12 @@ final class SharedStore: Sendable {
             let wasOpen = state.isOpen
             let hasOpened = state.change(command) { $0.fail(at: .now) } && !wasOpen
             if hasOpened { state.counts.circuitOpenings += 1 }
-            return hasOpened
+            // A Redis that is back and refuses the client needs a person.
+            let isNew = state.isOpen && error.code == .refused && !state.hasReportedRefusal
+            if hasOpened || isNew { state.hasReportedRefusal = error.code == .refused }
+            return hasOpened || isNew
         }
-        if hasOpened { self.configuration.report(.circuitOpened(reason: error.message)) }
+        if mustReport { self.configuration.report(.circuitOpened(reason: error.message)) }
     }
 
     @inline(never)

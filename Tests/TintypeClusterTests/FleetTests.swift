@@ -319,6 +319,25 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `the log says that a Redis that is back refuses the password`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
+            settings.redis.commandTimeBudget = .milliseconds(200)
+        } _: { fleet in
+            redis.stop()
+            await until { fleet.statistics.allSatisfy(\.isCircuitOpen) }
+            let again = try await RedisServer(port: redis.port, options: ["--requirepass secret"])
+            for node in fleet.nodes {
+                await until {
+                    node.events.events.contains {
+                        if case .circuitOpened(let reason) = $0 { reason.contains("Configure a password.") } else { false }
+                    }
+                }
+            }
+            again.stop()
+        }
+    }
+
     // MARK: Keys
 
     @Test func `a revision of the encoders is a clean miss for results, and none for originals`() async throws {
@@ -443,6 +462,16 @@ import TintypeTestTraits
     }
 
     // MARK: Status
+
+    @Test func `a process that was killed leaves the status when another one starts`() async throws {
+        let redis = try await RedisServer()
+        let process = ClusterStatus.Process(name: "gone", reportedAt: .distantPast, statistics: ClusterStatistics())
+        let value = String(decoding: try JSONEncoder().encode(process), as: UTF8.self)
+        try redis.run("HSET", "tintype:1:processes", "gone", value)
+        try await Fleet.run(redis, [:]) { _ in
+            try await until { try redis.run("HEXISTS", "tintype:1:processes", "gone") == "0" }
+        }
+    }
 
     @Test func `the status names all nodes`() async throws {
         let redis = try await RedisServer()

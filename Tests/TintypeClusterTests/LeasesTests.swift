@@ -112,6 +112,28 @@ import TintypeTestTraits
         await second.redis.shutdown()
     }
 
+    @Test func `a follower waits on after a failed look`() async throws {
+        let redis = try await RedisServer()
+        let (first, second) = (try self.makeStore(redis), try self.makeStore(redis) { $0.waitLimit = .seconds(600) })
+        let (owner, follower) = (Leases(first), Leases(second))
+        #expect(try await owner.data(at: self.makePlace()) == nil)
+        async let data = follower.data(at: self.makePlace())
+        await until { second.statistics.waits == 1 }
+        try redis.run("CONFIG", "SET", "maxmemory", "1")
+        await until { second.statistics.failedCalls > 0 }
+        try redis.run("CONFIG", "SET", "maxmemory", "0")
+        _ = try await first.run("HSET", "{a}", "b", value: Data("value".utf8), key: "{a}")
+        await owner.endStored("{a}", "b")
+        do {
+            #expect(try await data == Data("value".utf8))
+        } catch {
+            // On a busy machine further looks fail before Redis has memory again.
+            #expect(second.statistics.circuitOpenings > 0)
+        }
+        await first.redis.shutdown()
+        await second.redis.shutdown()
+    }
+
     @Test(arguments: ["stored", "nothing", "free"])
     func `a follower is woken by the end of the owner`(end: String) async throws {
         let redis = try await RedisServer()
