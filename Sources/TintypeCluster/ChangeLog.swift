@@ -21,8 +21,7 @@ final class ChangeLog: Sendable {
 
     /// Creates a log whose stream has the name `name`.
     ///
-    /// - Parameter keepsByAge: Whether the stream keeps a change for as long as an entry may live, instead of about the last
-    ///   10,000 changes.
+    /// If it keeps changes by age, they live as long as an entry may. Otherwise it has about the last 10,000 changes.
     init(_ store: SharedStore, _ name: String, keepsByAge: Bool = false) {
         (self.store, self.name, self.keepsByAge) = (store, store.name(name), keepsByAge)
     }

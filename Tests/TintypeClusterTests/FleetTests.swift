@@ -329,8 +329,9 @@ import TintypeTestTraits
             let again = try await RedisServer(port: redis.port, options: ["--requirepass secret"])
             for node in fleet.nodes {
                 await until {
-                    node.events.events.contains {
-                        if case .circuitOpened(let reason) = $0 { reason.contains("Configure a password.") } else { false }
+                    node.events.events.contains { event in
+                        guard case .circuitOpened(let reason) = event else { return false }
+                        return reason.contains("Configure a password.")
                     }
                 }
             }

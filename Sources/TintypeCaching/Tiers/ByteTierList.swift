@@ -310,7 +310,11 @@ final class ByteTierList: Sendable {
     func removeLocal(familyOf key: CacheKey?) async throws {
         try await self.changing(key) {
             for member in self.members where member.tier.isLocal {
-                if let key { _ = try await member.tier.removeFamily(of: key) } else { try await member.tier.removeAll() }
+                guard let key else {
+                    try await member.tier.removeAll()
+                    continue
+                }
+                _ = try await member.tier.removeFamily(of: key)
             }
         }
     }
