@@ -150,20 +150,25 @@ struct TransferTests {
     @Test func `cancelling an HTTP 2 transfer leaves its connection to others`() async throws {
         let origin = try NginxOrigin(files: ["big": Data(count: 40_000_000), "a": Data([1])], servesTLS: true)
         let downloader = self.downloader
-        let hasBegun = Gate()
         let big = DownloadRequest(url: origin.tlsURL("/big"), allowsInvalidCertificates: true)
-        let task = Task {
-            try await downloader.response(for: big) { _ in Task { await hasBegun.open() } }
-        }
-        await hasBegun.wait()
-        task.cancel()
-        let isCancelled = await task.result.isCancellation
         let small = DownloadRequest(url: origin.tlsURL("/a"), allowsInvalidCertificates: true)
-        let response = try await downloader.response(for: small)
-        // On a fast machine, the whole body may have arrived before.
-        if isCancelled { #expect(await downloader.counters.cancelled == 1) }
-        #expect(response.body == Data([1]))
-        #expect(response.metrics.connectionReused)
+        var (cancelledCount, isReused) = (0, false)
+        // If more of the cancelled body arrives while libcurl chooses a connection, it opens another one.
+        for _ in 0..<5 where !isReused {
+            let hasBegun = Gate()
+            let task = Task {
+                try await downloader.response(for: big) { _ in Task { await hasBegun.open() } }
+            }
+            await hasBegun.wait()
+            task.cancel()
+            // On a fast machine, the whole body may have arrived before.
+            if await task.result.isCancellation { cancelledCount += 1 }
+            let response = try await downloader.response(for: small)
+            #expect(response.body == Data([1]))
+            isReused = response.metrics.connectionReused
+        }
+        #expect(isReused)
+        #expect(await downloader.counters.cancelled == cancelledCount)
     }
 
     @Test func `TLS is measured`() async throws {
