@@ -217,6 +217,16 @@ import TintypeTestTraits
         }
     }
 
+    @Test("a server does not start with an unknown name among its allowed options")
+    func unknownAllowedOption() async throws {
+        var configuration = ServerFixture.configuration()
+        configuration.addresses.allowedOptions = ["q", "resise", "autoquality"]
+        let error = await #expect(throws: SettingError.self) { try await ImageService.check(configuration) }
+        #expect(error?.message.contains("The allowed option \"resise\" does not exist") == true, "\(error as Any)")
+        configuration.addresses.allowedOptions?.remove("resise")
+        try await ImageService.check(configuration)
+    }
+
     @Test("options about safety need the server's permission")
     func securityOptions() async throws {
         try await ServerFixture.run(try self.image()) { fixture async throws in
@@ -460,6 +470,38 @@ import TintypeTestTraits
                 #expect(response.status == 422)
                 #expect(!response.text.contains("alert") && !response.text.contains("secret"))
             }
+        }
+    }
+
+    @Test("a server does not start with authorities that certify nothing")
+    func authorities() async throws {
+        let folder = try TemporaryDirectory()
+        var configuration = ServerFixture.configuration()
+        for (path, words) in [
+            (folder.path(of: "missing.pem"), "cannot be read: No such file or directory."),
+            (try folder.write("no certificate".utf8, to: "text.pem"), "has no certificate"),
+            (try folder.write([], to: "empty.pem"), "has no certificate"), (folder.path, "has no certificate"),
+        ] {
+            configuration.loader.downloads.tls.authorities = .file(path: path)
+            let checked = configuration
+            let error = await #expect(throws: SettingError.self) { try await ImageService.check(checked) }
+            #expect(error?.message.contains("The file \(path) of authorities \(words)") == true, "\(error as Any)")
+        }
+        let origin = try FaultyOrigin([:], usesTLS: true)
+        configuration.loader.downloads.tls.authorities = .file(path: try #require(origin.authorityPath))
+        try await ImageService.check(configuration)
+    }
+
+    @Test("a cache folder that cannot be made is named with the reason of the system")
+    func cacheFolder() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write([], to: "file")
+        for (path, reason) in [(file, "it is not a folder"), ("\(file)/cache", "Not a directory")] {
+            var configuration = ServerFixture.configuration()
+            configuration.loader.disk = DiskCache.Configuration(directory: URL(filePath: path))
+            let checked = configuration
+            let error = await #expect(throws: SettingError.self) { try await ImageServer.start(checked) }
+            #expect(error?.message.contains("cannot be made: \(reason).") == true, "\(error as Any)")
         }
     }
 
