@@ -91,6 +91,8 @@ import TintypeTestTraits
         (["serve", "--key", "00"], "(--key: 1) is not the number of salts (--salt: 0)"),
         (["serve", "--check", "--authorities", "missing.pem"], "missing.pem of authorities cannot be read"),
         (["serve", "--check", "--allow-options", "resise,q"], "\"resise\" does not exist"),
+        (["cluster", "status"], "--shared or the variable TINTYPE_SHARED is missing"),
+        (["cluster", "status", "--shared", "http://a"], "--shared cannot be used"),
         (["serve", "--listen", ":8080"], "--insecure"),
         (["serve", "--config", "-"], "--config needs the name of a file"),
         (["serve", "--config", "missing.conf"], "missing.conf of --config cannot be read"),
