@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CTintypeCrypto
 public import FoundationEssentials
 import Glibc
 public import Tintype
@@ -45,6 +46,7 @@ public final class ImageService: Sendable {
         try configuration.check()
         var loading = configuration.loader
         try Self.checkFolder(of: loading.disk)
+        try Self.checkAuthorities(of: loading.downloads.tls)
         let uploads = configuration.showsPage == true ? UploadStore() : nil
         let allowed = try Self.allowedSources(configuration)
         loading.downloadHooks.checkRedirect = { try allowed.check($0) }
@@ -259,13 +261,34 @@ public final class ImageService: Sendable {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw SettingError("The cache folder \(path) cannot be made. Name another one with cache-dir.")
+            let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
+            let reason = code.map { $0 == EEXIST ? "it is not a folder" : String(cString: strerror($0)) }
+            throw SettingError(
+                "The cache folder \(path) cannot be made: \(reason ?? "\(error)"). Name another one with cache-dir."
+            )
         }
         guard access(path, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             throw SettingError(
                 "The cache folder \(path) cannot be written: \(reason). Name another one with cache-dir."
             )
+        }
+    }
+
+    /// Checks the file of certificates, without which every download over HTTPS would fail.
+    private static func checkAuthorities(of policy: TLSPolicy) throws(SettingError) {
+        guard case .file(let path) = policy.authorities else { return }
+        guard access(path, R_OK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            throw SettingError("The file \(path) of authorities cannot be read: \(reason).")
+        }
+        let store = X509_STORE_new()
+        defer { X509_STORE_free(store) }
+        let isLoaded = X509_STORE_load_locations(store, path, nil) == 1
+        // OpenSSL would report the error for the next connection of this thread.
+        ERR_clear_error()
+        guard isLoaded else {
+            throw SettingError("The file \(path) of authorities has no certificate in PEM text, or a damaged one.")
         }
     }
 

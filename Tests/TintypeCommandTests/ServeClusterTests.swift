@@ -81,8 +81,16 @@ import TintypeTestTraits
         }
         #expect(bodies.count == 60 && Set(bodies).count == 1)
         #expect(origin.requestCount(for: "/a.png") == 1)
-        let status = try await self.fixture.run("cluster", "status", "--shared", "redis://127.0.0.1:\(redis.port)")
-        #expect(status.code == 0 && status.output.hasPrefix("servers: 3\n"), "\(status.testDescription)")
+        let url = "redis://127.0.0.1:\(redis.port)"
+        let variable = "export TINTYPE_SHARED="
+        for status in [
+            try await self.fixture.run("cluster", "status", prelude: variable + url),
+            try await self.fixture.run("cluster", "status", "--shared", url, prelude: variable + "redis://other"),
+        ] {
+            #expect(status.code == 0 && status.output.hasPrefix("servers: 3\n"), "\(status.testDescription)")
+        }
+        let wrong = try await self.fixture.run("cluster", "status", prelude: variable + "http://a")
+        #expect(wrong.code == 2 && wrong.errors.contains("TINTYPE_SHARED cannot be used"), "\(wrong.testDescription)")
         for server in servers {
             server.process.signal(SIGTERM)
             #expect(await server.process.wait() == 0)

@@ -45,7 +45,9 @@ import TintypeTestTraits
         try self.fixture.folder.write("# A comment\nquality = 700\n".utf8, to: "bad.conf")
         let run = try await self.fixture.run("serve", "--check", "--config", "bad.conf")
         #expect(run.code == 2 && run.output.isEmpty, "\(run.testDescription)")
-        #expect(run.errors == "tintype: quality in line 2 takes a whole number from 1 to 100, and not 700.\n")
+        #expect(
+            run.errors == "tintype: quality in line 2 of bad.conf takes a whole number from 1 to 100, and not 700.\n"
+        )
     }
 
     @Test func `options come before variables, and these before the file`() async throws {

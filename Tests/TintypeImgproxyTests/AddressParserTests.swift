@@ -209,6 +209,14 @@ import Testing
         #expect(try read("/_/w:9/pr:soft/plain/local:///a", settings).options.blur == 1)
     }
 
+    @Test func `the allowed options exist, or are those of imgproxy Pro`() throws {
+        _ = try AddressParser(openSettings { $0.allowedOptions = ["resize", "rs", "autoquality"] })
+        let error = #expect(throws: AddressSettingsError.self) {
+            try AddressParser(openSettings { $0.allowedOptions = ["q", "resise"] })
+        }
+        #expect(error?.message.contains("\"resise\" does not exist") == true)
+    }
+
     @Test(arguments: ["msr:0.00001", "mafr:1", "msfs:1", "maf:1", "mrd:1", "max_result_dimension:1"])
     func `a limit is changed only if the server allows it`(option: String) throws {
         let target = "/_/\(option)/plain/local:///a"

@@ -177,6 +177,12 @@ import Testing
         #expect(OptionName.allCases.allSatisfy { OptionName(urlName: $0.rawValue) == $0 })
     }
 
+    @Test(arguments: ["rs:fit:99999:1", "w:65536", "pd:100000", "mh:9223372036854775807"])
+    func `a side that is too long is refused with the limit of the server`(text: String) throws {
+        let error = try #require(try refusal("/_/\(text)/plain/local:///a.png"))
+        #expect(error.message.hasSuffix("is over the limit of 8192."), "\(error.message)")
+    }
+
     @Test func `a message shows only the start of a long value`() throws {
         let error = try #require(try refusal("/_/w:\(String(repeating: "9", count: 5_000))/plain/local:///a.png"))
         #expect(error.message.utf8.count < 200)

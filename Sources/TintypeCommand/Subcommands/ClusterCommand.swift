@@ -13,11 +13,13 @@ struct ClusterCommand: Subcommand {
     static let help = """
         Shows the servers that were started with the same --shared, and the nodes of Redis.
 
-        Usage: tintype cluster status --shared URL [options]
+        Usage: tintype cluster status [options]
 
           status                each server with its hits, its waits for other servers, its circuit and its
                                 locks; and each node of Redis
-          --shared URL          the Redis: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name
+          --shared URL          the Redis: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name;
+                                by default the variable TINTYPE_SHARED, which hides a password
+                                from other users
           --json                one JSON object on standard output
         """
 
@@ -28,14 +30,18 @@ struct ClusterCommand: Subcommand {
         guard try arguments.requireOperand("status").text == "status" else {
             throw UsageError("the cluster knows status only")
         }
-        guard let url = arguments.value("--shared") else { throw UsageError("--shared is missing; see --help") }
+        let variable = ProcessInfo.processInfo.environment["TINTYPE_SHARED"].flatMap { $0.isEmpty ? nil : $0 }
+        let option = arguments.value("--shared")
+        guard let url = option ?? variable else {
+            throw UsageError("--shared or the variable TINTYPE_SHARED is missing; see --help")
+        }
         do throws(RedisError) {
             var redis = try RedisConfiguration(url: url)
             // A person waits for the result.
             redis.commandTimeBudget = .seconds(2)
             self.redis = redis
         } catch {
-            throw UsageError("--shared cannot be used. \(error.message)")
+            throw UsageError("\(option == nil ? "TINTYPE_SHARED" : "--shared") cannot be used. \(error.message)")
         }
         self.writesJSON = arguments.has("--json")
     }

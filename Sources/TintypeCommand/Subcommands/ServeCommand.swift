@@ -139,7 +139,8 @@ struct ServeCommand: Subcommand {
             return try ServerSettings(
                 options: self.options,
                 environment: ProcessInfo.processInfo.environment,
-                file: file
+                file: file,
+                fileName: self.config?.text.abbreviated ?? ""
             )
         } catch {
             throw UsageError(error.message)

@@ -27,6 +27,12 @@ package struct AddressParser: Sendable {
         guard !settings.argumentSeparator.isEmpty else {
             throw AddressSettingsError(message: "The separator of arguments is empty. Use a colon.")
         }
+        let isKnown = { OptionName(urlName: $0) != nil || OptionName.proNames.contains($0) }
+        if let name = settings.allowedOptions.sorted().first(where: { !isKnown($0) }) {
+            throw AddressSettingsError(
+                message: "The allowed option \(Quotation.of(name)) does not exist. Use the names in URLs, such as rs."
+            )
+        }
         self.settings = settings
         self.separator = Array(settings.argumentSeparator.utf8)
         self.pathPrefix = Self.trimmed(settings.pathPrefix)

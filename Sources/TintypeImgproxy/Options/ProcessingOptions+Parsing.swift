@@ -42,7 +42,8 @@ extension ProcessingOptions {
 
     // MARK: Size
 
-    private static let sides = 0...SecurityLimits.largestSide
+    /// ``checkSides()`` refuses sides that are too long, when the limits of the URL are known.
+    private static let sides = 0...Int.max
     private static let zooms = 0.000_001...100
     private static let pixelRatios = 0.000_001...8
 
@@ -229,7 +230,9 @@ extension ProcessingOptions {
             self.limits.sourceByteCount = try arguments.integer(0, in: 0...(.max)) ?? self.limits.sourceByteCount
         case .maximumAnimationFrames:
             self.limits.frameCount = try arguments.integer(0, in: 1...(.max)) ?? self.limits.frameCount
-        default: self.limits.resultSide = try arguments.integer(0, in: Self.sides) ?? self.limits.resultSide
+        default:
+            self.limits.resultSide =
+                try arguments.integer(0, in: 0...SecurityLimits.largestSide) ?? self.limits.resultSide
         }
     }
 }

@@ -52,8 +52,13 @@ final class ListeningSocket {
     }
 
     private static func split(_ address: String) throws(ListenError) -> (host: String, port: UInt16) {
-        guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
-            throw ListenError("\(address) has no port; write an address such as 127.0.0.1:8080 or [::1]:8080.")
+        let example = "write an address such as 127.0.0.1:8080 or [::1]:8080."
+        guard let colon = address.lastIndex(of: ":"),
+            case let digits = address[address.index(after: colon)...].utf8,
+            !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { throw ListenError("\(address) has no port; \(example)") }
+        guard let port = UInt16(Substring(digits)) else {
+            throw ListenError("The port of \(address) is over 65535; \(example)")
         }
         var host = String(address[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {

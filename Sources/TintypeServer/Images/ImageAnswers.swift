@@ -20,9 +20,10 @@ final class ImageAnswers: Sendable {
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
     ///
-    /// The bytes come from `file`, if there is one.
+    /// The bytes come from `file`, if there is one. `tier` replaces the response's own source.
     func answer(
         with response: EncodedResponse,
+        from tier: LoadSource? = nil,
         in file: CachedFile? = nil,
         of route: ImageRoute,
         to head: RequestHead
@@ -30,13 +31,14 @@ final class ImageAnswers: Sendable {
         let etag = response.etag
         let body: ServerAnswer.Body =
             file.map { .file($0, offset: $0.offset, count: $0.byteCount) } ?? .data(response.data)
-        let note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
+        let source = tier ?? response.source
+        let note = self.note(route, cache: source.rawValue, format: Self.formatName(of: response))
         let prepared: ImageRoute.Prepared
-        let isReady = response.source == .memory || response.source == .disk
-        if isReady, let known = route.prepared(etag: etag, source: response.source) {
+        let isReady = source == .memory || source == .disk
+        if isReady, let known = route.prepared(etag: etag, source: source) {
             prepared = known
         } else {
-            prepared = self.prepare(response, etag, body.count, of: route)
+            prepared = self.prepare(response, source, etag, body.count, of: route)
             // Fields that contain a time, or describe a new image, would not fit the next answer.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
@@ -55,7 +57,7 @@ final class ImageAnswers: Sendable {
             }
             let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: modified, now: now)
             if selection != .whole {
-                return self.answer(selection, body, self.fields(response, etag, of: route), note)
+                return self.answer(selection, body, self.fields(response, source, etag, of: route), note)
             }
         }
         return ServerAnswer(prepared.head, body: body, note: note)
@@ -104,7 +106,7 @@ final class ImageAnswers: Sendable {
         var note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
         note.errorCode = "\(error.code)"
         note.message = "The fallback image was sent. \(self.explanation(of: error))"
-        var fields = self.fields(response, response.etag, of: route, isFallback: true)
+        var fields = self.fields(response, response.source, response.etag, of: route, isFallback: true)
         fields.append("1", for: "X-Image-Fallback")
         fields.append(response.data.count, for: "Content-Length")
         return ServerAnswer(AnswerHead(status: status, fields: fields), body: .data(response.data), note: note)
@@ -136,16 +138,17 @@ final class ImageAnswers: Sendable {
 
     private func prepare(
         _ response: EncodedResponse,
+        _ source: LoadSource,
         _ etag: String,
         _ byteCount: Int,
         of route: ImageRoute
     ) -> ImageRoute.Prepared {
-        var fields = self.fields(response, etag, of: route)
+        var fields = self.fields(response, source, etag, of: route)
         let notModified = AnswerHead(status: 304, fields: fields)
         fields.append(byteCount, for: "Content-Length")
         return ImageRoute.Prepared(
             etag: etag,
-            source: response.source,
+            source: source,
             head: AnswerHead(status: 200, fields: fields),
             notModified: notModified
         )
@@ -154,6 +157,7 @@ final class ImageAnswers: Sendable {
     /// The fields of an answer with an encoded image, except its length.
     private func fields(
         _ response: EncodedResponse,
+        _ source: LoadSource,
         _ etag: String,
         of route: ImageRoute,
         isFallback: Bool = false
@@ -170,7 +174,7 @@ final class ImageAnswers: Sendable {
         }
         fields.append(response.width, for: "X-Result-Width")
         fields.append(response.height, for: "X-Result-Height")
-        fields.append(response.source.rawValue, for: "X-Cache")
+        fields.append(source.rawValue, for: "X-Cache")
         return fields
     }
 
@@ -247,9 +251,9 @@ final class ImageAnswers: Sendable {
     // MARK: Without an image
 
     /// Returns the answer to OPTIONS, with which a browser asks what another site may do (CORS).
-    func answerToOptions() -> ServerAnswer {
+    func answerToOptions(_ methods: String) -> ServerAnswer {
         var head = AnswerHead(status: 204)
-        head.fields.append("GET, HEAD, OPTIONS", for: "Allow")
+        head.fields.append(methods, for: "Allow")
         if let origin = self.configuration.allowedOrigin {
             head.fields.append(origin, for: "Access-Control-Allow-Origin")
             head.fields.append("GET, HEAD, OPTIONS", for: "Access-Control-Allow-Methods")
@@ -260,8 +264,18 @@ final class ImageAnswers: Sendable {
 
     /// Returns the refusal of a request, with a reason for the client and the log.
     func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
-        var fields: HeaderFields = ["Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"]
-        if status == 405 { fields.append("GET, HEAD, OPTIONS", for: "Allow") }
+        self.refusal(status, reason, fields: [:])
+    }
+
+    /// Returns the refusal of a method that the address does not answer.
+    func wrongMethod(_ methods: String) -> ServerAnswer {
+        self.refusal(405, "This address answers \(methods).", fields: ["Allow": methods])
+    }
+
+    private func refusal(_ status: Int, _ reason: String, fields: HeaderFields) -> ServerAnswer {
+        var fields = fields
+        fields.append("no-store", for: "Cache-Control")
+        fields.append("nosniff", for: "X-Content-Type-Options")
         if status == 503 { fields.append("1", for: "Retry-After") }
         return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
     }
@@ -298,7 +312,7 @@ final class ImageAnswers: Sendable {
         let status = self.status(of: error)
         let text =
             self.configuration.explainsErrors
-            ? error.message : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
+            ? self.explanation(of: error) : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
         // The origin limits the server, so the client has to wait for as long.
         let wait = error.status == 429 ? error.headers["Retry-After"] : nil
         return self.errorAnswer(
@@ -335,20 +349,30 @@ final class ImageAnswers: Sendable {
     }
 
     /// The message of an error, with the setting that changes it.
+    ///
+    /// The library's own advice is for programs, and comes after a semicolon. The setting replaces it.
     private func explanation(of error: LoadError) -> String {
         let setting: String? =
             switch error.code {
             case .addressNotAllowed: "permit it with --allow-network"
             case .portNotAllowed: "permit it with --allow-port"
-            case .hostNotAllowed: "permit it with --allow"
+            // The patterns of --allow, which refuse redirects with this code, name that setting themselves.
+            case .hostNotAllowed where !error.message.contains("--allow"):
+                "permit names of local networks with --allow-network, and localhost with "
+                    + "--allow-network loopback"
             case .tooManyPixels, .animationTooLarge: "the limit is --max-source-resolution"
             case .sideTooLong: "the limit is --max-source-side"
             case .bodyTooLarge, .tooManyBytes: "the limit is --max-source-size"
             case .timedOut, .tooSlow: "the limit is --download-time"
             case .unsupportedFormat, .notAnImage: "Tintype reads JPEG, PNG, WebP and GIF"
+            case .truncated: "no part of an incomplete image is sent"
             default: nil
             }
-        return error.message + (setting.map { " For this server: \($0)." } ?? "")
+        guard let setting else { return error.message }
+        let event = error.message.firstRange(of: "; ").map { error.message[..<$0.lowerBound] + "." }
+        let isRemembered = error.message.contains("The failure is remembered")
+        return "\(event ?? error.message[...])\(isRemembered ? " The failure is remembered." : "") "
+            + "For this server: \(setting)."
     }
 
     private func errorAnswer(

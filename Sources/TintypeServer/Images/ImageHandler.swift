@@ -92,9 +92,9 @@ final class ImageHandler: RequestHandling {
         let head = request.head
         switch head.method {
         case .get, .head: break
-        case .options: return self.answers.answerToOptions()
-        case .post: return self.takesPost(head) ? nil : self.refusal(405, "This address takes no POST.")
-        case .other: return self.refusal(405, "This server answers GET and HEAD.")
+        case .options: return self.answers.answerToOptions(self.methods(of: head))
+        case .post where self.takesPost(head): return nil
+        case .post, .other: return self.answers.wrongMethod(self.methods(of: head))
         }
         if let answer = self.ownAnswer(to: head) { return answer }
         if self.needsWaiting(head.target) { return nil }
@@ -143,9 +143,12 @@ final class ImageHandler: RequestHandling {
     }
 
     func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? {
-        guard head.method == .post else { return nil }
-        if self.page?.takesPost(head.path) == true { return self.page?.refusal(ofPost: head) }
-        return self.purging.takesPost(head.path) ? self.purging.refusal(of: head) : nil
+        switch head.method {
+        case .get, .head, .options: nil
+        case .post where self.page?.takesPost(head.path) == true: self.page?.refusal(ofPost: head)
+        case .post where self.purging.takesPost(head.path): self.purging.refusal(of: head)
+        case .post, .other: self.answers.wrongMethod(self.methods(of: head))
+        }
     }
 
     func bodyLimit(of request: RequestHead) -> Int {
@@ -209,6 +212,11 @@ final class ImageHandler: RequestHandling {
     /// Whether a request has the server's secret, if there is one.
     private func isPermitted(_ head: RequestHead) -> Bool {
         self.configuration.secret.map { head.bears($0) } ?? true
+    }
+
+    /// The methods that the address of a request answers, as in `Allow`.
+    private func methods(of head: RequestHead) -> String {
+        self.takesPost(head) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS"
     }
 
     private func takesPost(_ head: RequestHead) -> Bool {
@@ -285,54 +293,47 @@ final class ImageHandler: RequestHandling {
         case .raw(let request):
             // Anything but an image could be a script that runs with the rights of the server's pages.
             let formats: Set<ImageFormat> = [.jpeg, .png, .gif, .webp]
-            guard let answer = try await self.original(request, among: formats, route, head) else {
+            let (header, bytes) = try await self.source(of: request)
+            guard formats.contains(header.format) else {
                 throw LoadError(code: .notAnImage, message: "The source is not an image that the server reads.")
             }
-            return answer
+            return try await self.original(bytes, header.format, request, route, head)
         case .skip(let formats, let request, let encoding):
             var source = request
             source.transforms = []
-            if let answer = try await self.original(source, among: formats, route, head) { return answer }
-            return try await self.encoded(request, encoding, route, place, head)
+            let (header, bytes) = try await self.source(of: source)
+            if formats.contains(header.format) {
+                return try await self.original(bytes, header.format, source, route, head)
+            }
+            // The second load finds the bytes on disk, although the origin was asked.
+            let tier = bytes.source == .network ? bytes.source : nil
+            return try await self.encoded(request, encoding, route, place, head, tier: tier)
         case .encode(let request, let encoding):
             return try await self.encoded(request, encoding, route, place, head)
         }
     }
 
-    /// Returns the bytes of a source, or `nil` if it has another format than `formats`.
+    /// Returns the answer with the bytes of a source.
     ///
     /// Sends the file on disk if there is one. Otherwise a slow client would hold a large source in memory.
     private func original(
+        _ bytes: DataResponse,
+        _ format: ImageFormat,
         _ request: ImageRequest,
-        among formats: Set<ImageFormat>,
         _ route: ImageRoute,
         _ head: RequestHead
-    ) async throws -> ServerAnswer? {
-        let (header, response) = try await self.header(of: request)
-        guard formats.contains(header.format) else { return nil }
-        if response == nil, let file = try await self.loader.cachedFile(for: request) {
-            let body = ServerAnswer.Body.file(file, offset: file.offset, count: file.byteCount)
-            return self.answers.answer(with: body, file.metadata, source: .disk, header.format, of: route, to: head)
+    ) async throws -> ServerAnswer {
+        var (body, metadata) = (ServerAnswer.Body.data(bytes.data), bytes.metadata)
+        if self.configuration.loader.disk != nil, let file = try await self.loader.cachedFile(for: request) {
+            (body, metadata) = (.file(file, offset: file.offset, count: file.byteCount), file.metadata)
         }
-        let bytes = if let response { response } else { try await self.loader.dataResponse(for: request) }
-        return self.answers.answer(
-            with: .data(bytes.data),
-            bytes.metadata,
-            source: bytes.source,
-            header.format,
-            of: route,
-            to: head
-        )
+        return self.answers.answer(with: body, metadata, source: bytes.source, format, of: route, to: head)
     }
 
-    /// Returns the header of a source, and checks the limits.
-    ///
-    /// - Returns: The bytes as well if there is no disk cache, because another load would download them again.
-    private func header(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse?) {
-        guard self.configuration.loader.disk == nil else {
-            return (try await self.loader.header(for: request), nil)
-        }
+    /// Returns the header and the bytes of a source, and checks the limits.
+    private func source(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse) {
         let response = try await self.loader.dataResponse(for: request)
+        self.metrics.record(response.metrics)
         do {
             let limits = request.transport.decodingLimits ?? self.configuration.loader.limits
             let decoder = try ImageDecoder(response.data, registry: self.configuration.loader.coders, limits: limits)
@@ -347,13 +348,14 @@ final class ImageHandler: RequestHandling {
         _ encoding: OutputEncoding,
         _ route: ImageRoute,
         _ place: Admission.Place,
-        _ head: RequestHead
+        _ head: RequestHead,
+        tier: LoadSource? = nil
     ) async throws -> ServerAnswer {
         // A server that stores results only on disk sends the file, without a copy in its own memory.
         if self.keepsResultsOnDisk,
             let (file, response) = try await self.loader.encodedFile(for: request, as: encoding)
         {
-            return self.answers.answer(with: response, in: file, of: route, to: head)
+            return self.answers.answer(with: response, from: tier, in: file, of: route, to: head)
         }
         let response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
@@ -364,7 +366,7 @@ final class ImageHandler: RequestHandling {
                 place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode)
             }
         }
-        return self.answers.answer(with: response, of: route, to: head)
+        return self.answers.answer(with: response, from: tier, of: route, to: head)
     }
 
     /// Returns the fallback image instead of an error, if there is one.
@@ -403,11 +405,10 @@ final class ImageHandler: RequestHandling {
             defer { withExtendedLifetime(place) {} }
             var source = route.request
             source.transforms = []
-            let (header, bytes) = try await self.header(of: source)
-            let response = if let bytes { bytes } else { try await self.loader.dataResponse(for: source) }
+            let (header, bytes) = try await self.source(of: source)
             let encoder = JSONEncoder()
             encoder.outputFormatting = .sortedKeys
-            let data = try encoder.encode(ImageInformation(header, byteCount: response.data.count))
+            let data = try encoder.encode(ImageInformation(header, byteCount: bytes.data.count))
             var head = AnswerHead(status: 200)
             head.fields.append("application/json", for: "Content-Type")
             head.fields.append(data.count, for: "Content-Length")

@@ -17,59 +17,97 @@ struct PurgeHandler: Sendable {
     /// Removes the planned routes, so that later requests get new cache keys.
     let forgetRoutes: @Sendable () -> Void
 
-    /// Whether a path is `/purge`, and the server has a secret for it.
-    func takesPost(_ path: String) -> Bool { path == "/purge" && self.secret != nil }
+    func takesPost(_ path: String) -> Bool { path == "/purge" }
 
     /// Returns the reason why a purge is refused, before its body is received.
     func refusal(of head: RequestHead) -> ServerAnswer? {
-        self.secret.map { head.bears($0) } == true ? nil : self.answers.forbidden
+        guard let secret else {
+            return self.answers.refusal(403, "This server takes no purges: it has no --purge-secret.")
+        }
+        return head.bears(secret) ? nil : self.answers.forbidden
     }
 
-    private func isPurgeable(_ kind: Substring, _ name: Substring) -> Bool {
-        guard FieldText.isPlain(String(name)) else { return false }
-        switch kind {
-        case "source", "prefix":
-            let schemes = ["http://", "https://", "local://", "s3://"]
-            return schemes.contains { name.hasPrefix($0) } && !name.contains("*") && !name.contains("#")
-        case "tag": return self.cluster != nil
-        default: return false
+    /// What is wrong with a body, in a full sentence.
+    private struct BodyError: Error {
+        let message: String
+    }
+
+    /// A line of a body.
+    private struct Line {
+        let kind: String
+        let name: String
+        var text: String { "\(self.kind) \(self.name)" }
+    }
+
+    /// Returns the lines of a body, which may end with CRLF; empty lines do not count.
+    ///
+    /// - Throws: ``BodyError`` about the first wrong line.
+    private func lines(of body: Data) throws(BodyError) -> [Line] {
+        var lines: [Line] = []
+        for (index, bytes) in body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+            let text = String(decoding: bytes.last == UInt8(ascii: "\r") ? bytes.dropLast() : bytes, as: UTF8.self)
+            guard !text.isEmpty else { continue }
+            let parts = text.split(separator: " ", maxSplits: 1).map { String($0) }
+            let line = Line(kind: parts.first ?? "", name: parts.count > 1 ? parts[1] : "")
+            if let fault = self.fault(of: line) { throw BodyError(message: "Line \(index + 1): \(fault).") }
+            lines.append(line)
         }
+        guard !lines.isEmpty else {
+            throw BodyError(message: "The body is empty; each line must be `source URL` or `prefix URL`.")
+        }
+        return lines
+    }
+
+    /// Returns what is wrong with a line, or `nil`.
+    private func fault(of line: Line) -> String? {
+        let schemes = ["http://", "https://", "local://", "s3://"]
+        switch line.kind {
+        case "tag" where self.cluster == nil: return "only servers with --shared take a tag"
+        case "source", "prefix", "tag": break
+        default: return "a line must be `source URL` or `prefix URL`, or `tag NAME` for servers with --shared"
+        }
+        guard !line.name.isEmpty else { return "there is nothing after \(line.kind)" }
+        guard FieldText.isPlain(line.name) else { return "there is a control character" }
+        guard line.kind != "tag" else { return nil }
+        guard schemes.contains(where: { line.name.hasPrefix($0) }) else {
+            return "the URL must begin with \(schemes.joined(separator: ", ")), as the origin receives it"
+        }
+        if line.name.contains("*") { return "a * has no meaning; `prefix URL` purges all URLs that begin with it" }
+        return line.name.contains("#") ? "the URL has a fragment, which no origin receives" : nil
     }
 
     /// Purges the sources and the prefixes that the body names.
     func answer(to request: ServerRequest) async -> ServerAnswer {
         if let refusal = self.refusal(of: request.head) { return refusal }
-        let text = String(decoding: request.body, as: UTF8.self)
-        let lines = text.split(separator: "\n").map { $0.split(separator: " ", maxSplits: 1) }
-        guard !lines.isEmpty, lines.allSatisfy({ $0.count == 2 && self.isPurgeable($0[0], $0[1]) }) else {
-            return self.answers.refusal(
-                400,
-                "Each line of the body must be `source URL` or `prefix URL`, with the URL as the origin receives it, "
-                    + "such as https://example.org/a.jpg. A * has no meaning. Servers that share a cache also take "
-                    + "`tag NAME`."
-            )
+        let lines: [Line]
+        do {
+            lines = try self.lines(of: request.body)
+        } catch {
+            return self.answers.refusal(400, error.message)
         }
         defer { self.forgetRoutes() }
         do {
-            for line in lines { try await self.purge(line[0], String(line[1])) }
-            let note = AnswerNote(message: "purged: \(text.split(separator: "\n").joined(separator: ", "))")
-            return .text(200, "purged\n\(text)\n", fields: ["Cache-Control": "no-store"], note: note)
+            for line in lines { try await self.purge(line) }
+            let texts = lines.map { $0.text }
+            let note = AnswerNote(message: "purged: \(texts.joined(separator: ", "))")
+            let text = "purged\n\(texts.joined(separator: "\n"))\n"
+            return .text(200, text, fields: ["Cache-Control": "no-store"], note: note)
         } catch {
             return self.answers.refusal(self.cluster == nil ? 500 : 503, "The purge could not be stored. Try it again.")
         }
     }
 
-    private func purge(_ kind: Substring, _ name: String) async throws {
-        if kind == "tag" {
-            _ = try await self.cluster?.purge(tag: name)
+    private func purge(_ line: Line) async throws {
+        if line.kind == "tag" {
+            _ = try await self.cluster?.purge(tag: line.name)
             return
         }
-        let old = self.purges.cacheKey(of: name)
-        let line = "\(kind) \(name)"
-        let identifier = try await self.cluster?.announce(purge: line)
-        try self.purges.purge(line, at: identifier.flatMap { PurgeList.Moment($0) })
+        let old = self.purges.cacheKey(of: line.name)
+        let identifier = try await self.cluster?.announce(purge: line.text)
+        try self.purges.purge(line.text, at: identifier.flatMap { PurgeList.Moment($0) })
         // Remove the bytes of web sources at once. No look-up uses the old keys of other entries again.
-        guard kind == "source", let url = URL(string: name), url.scheme == "http" || url.scheme == "https" else {
+        guard line.kind == "source", let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https"
+        else {
             return
         }
         var source = ImageRequest(url: url)

@@ -105,7 +105,7 @@ final class StatusHandler: RequestHandling {
 
     // MARK: RequestHandling
 
-    func readyAnswer(to request: ServerRequest) -> ServerAnswer? { nil }
+    func readyAnswer(to request: ServerRequest) -> ServerAnswer? { self.refusal(ofMethodOf: request.head) }
 
     func answer(to request: ServerRequest) async -> ServerAnswer {
         let path = request.head.path
@@ -115,7 +115,11 @@ final class StatusHandler: RequestHandling {
         return answer
     }
 
-    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { nil }
+    func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? { self.refusal(ofMethodOf: head) }
+
+    private func refusal(ofMethodOf head: RequestHead) -> ServerAnswer? {
+        head.method == .get || head.method == .head ? nil : self.answers.wrongMethod("GET, HEAD")
+    }
 
     func bodyLimit(of request: RequestHead) -> Int { 0 }
 

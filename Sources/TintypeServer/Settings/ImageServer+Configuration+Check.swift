@@ -25,18 +25,30 @@ extension ImageServer.Configuration {
         try Self.require(self.caching.lifetime >= .zero, "lifetime", "must not be negative")
         try Self.require(self.caching.errorLifetime >= .zero, "error-lifetime", "must not be negative")
         for (name, text) in [
-            ("secret", self.secret), ("purge-secret", self.purgeSecret), ("allow-origin", self.allowedOrigin),
-            ("health-path", self.healthPath),
+            ("secret", self.secret), ("purge-secret", self.purgeSecret), ("health-path", self.healthPath),
         ] {
             let isValid = text.map { !$0.isEmpty && !$0.hasControlCharacters } ?? true
             try Self.require(isValid, name, "must be text without control characters, or absent")
         }
+        try Self.require(
+            self.allowedOrigin.map { $0 == "*" || Self.isOrigin($0) } ?? true,
+            "allow-origin",
+            "must be * or one origin without a path, such as https://www.example.org"
+        )
         try Self.require(self.healthPath?.hasPrefix("/") ?? true, "health-path", "must begin with a slash")
     }
 
     /// Whether only programs on this machine reach the listener for images.
     var listensOnLoopback: Bool {
         (try? ListeningSocket.isLoopback(self.listenAddress)) ?? false
+    }
+
+    /// Whether a text has the form of an `Origin` field: a scheme, a host and perhaps a port.
+    private static func isOrigin(_ text: String) -> Bool {
+        guard let mark = text.firstRange(of: "://"), mark.lowerBound != text.startIndex else { return false }
+        let host = text[mark.upperBound...].utf8
+        return !host.isEmpty && text.utf8.allSatisfy { 0x21..<0x7F ~= $0 }
+            && !host.contains { "/?#@\\,;".utf8.contains($0) }
     }
 
     private func checkListeners() throws(SettingError) {

@@ -13,13 +13,14 @@ extension ServerSetting {
         ) { $0.configuration.loader.disk?.directory = $1 },
         ServerSetting(
             "cache-size",
-            .bytes,
-            "the most bytes of the disk cache, or 0 for no disk cache; default 1GiB"
+            .cacheBytes(orZero: "for no disk cache"),
+            "the most bytes of the disk cache, at least 1MiB, or 0 for no disk cache; default 1GiB"
         ) { $0.cacheSize = $1 },
         ServerSetting(
             "memory-size",
-            .bytes,
-            "the most bytes of images in memory, half of them for results; default a part of the machine's memory"
+            .cacheBytes(orZero: "for no images in memory"),
+            "the most bytes of images in memory, at least 1MiB, half of them for results, or 0 for none; default a part "
+                + "of the machine's memory"
         ) {
             $0.configuration.loader.memory.costLimit = $1 / 2
             $0.configuration.loader.memory.encodedCostLimit = $1 - $1 / 2

@@ -22,14 +22,16 @@ public struct ServerSettings: Sendable {
     ///   - options: The options, such as `--quality` with `75`. Switches such as `--ui` and `--no-ui` have no value.
     ///   - environment: The variables of the process.
     ///   - file: The text of a file with one `name = value` a line.
+    ///   - fileName: The name of that file, for messages.
     /// - Throws: ``SettingError`` for the first mistake.
     public init(
         options: [(name: String, value: String?)] = [],
         environment: [String: String] = [:],
-        file: String? = nil
+        file: String? = nil,
+        fileName: String = "the file"
     ) throws(SettingError) {
         let given = try Self.values(of: options)
-        let written = try file.map { file throws(SettingError) in try SettingsFile(file).values } ?? [:]
+        let written = try file.map { file throws(SettingError) in try SettingsFile(file, name: fileName).values } ?? [:]
         var draft = SettingsDraft()
         draft.warnings = Self.warnings(about: environment)
         for setting in ServerSetting.all {
@@ -111,7 +113,10 @@ public struct ServerSettings: Sendable {
 
     /// Returns warnings about combinations of settings that are permitted but dangerous.
     private static func warnings(about configuration: ImageServer.Configuration) -> [String] {
-        var warnings: [String] = []
+        var warnings = configuration.sources.allowed.filter { SourcePattern.endsWithinHost($0) }.map { pattern in
+            "The pattern \(pattern) of allow ends within a host, and matches no host that goes on; a pattern must contain "
+                + "the whole host, such as https://images.example.org/. imgproxy compares the beginnings of URLs instead."
+        }
         if configuration.showsPage == true, !configuration.addresses.keys.isEmpty, !configuration.listensOnLoopback {
             warnings.append("The page of --ui signs URLs for everyone who reaches \(configuration.listenAddress).")
         }

@@ -53,6 +53,17 @@ extension SettingKind where Value == Int {
         SettingKind("SIZE") { (value: SettingValue) throws(SettingError) -> Int in try value.byteCount() }
     }
 
+    /// A number of bytes of a cache, which is useless if it is tiny.
+    static func cacheBytes(orZero meaning: String) -> SettingKind {
+        SettingKind("SIZE") { (value: SettingValue) throws(SettingError) -> Int in
+            let count = try value.byteCount()
+            guard count == 0 || count >= 1 << 20 else {
+                throw value.error(allowed: "at least 1MiB, such as 500MB or 2GiB, or 0 \(meaning)")
+            }
+            return count
+        }
+    }
+
     /// A number of pixels, in megapixels.
     static var megapixels: SettingKind {
         SettingKind("MEGAPIXELS") { (value: SettingValue) throws(SettingError) -> Int in

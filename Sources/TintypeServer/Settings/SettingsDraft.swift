@@ -84,8 +84,8 @@ struct SettingsDraft: Sendable {
     private func signatureKeys() throws(SettingError) -> [SignatureKey] {
         guard self.keys.count == self.salts.count else {
             throw SettingError(
-                "There are \(self.keys.count) keys and \(self.salts.count) salts; give one salt for each key, in the "
-                    + "same order."
+                "The number of keys (--key: \(self.keys.count)) is not the number of salts (--salt: "
+                    + "\(self.salts.count)); give one salt for each key, in the same order."
             )
         }
         var keys: [SignatureKey] = []

@@ -9,9 +9,10 @@ struct SettingsFile {
 
     /// Reads a file.
     ///
-    /// - Throws: ``SettingError`` with the number of the line, also for a name that no setting has.
-    init(_ file: String) throws(SettingError) {
-        let names = Set(ServerSetting.all.map { $0.name })
+    /// - Throws: ``SettingError`` with the number of the line, also for a name that no setting has, and for a second
+    ///   value of a setting that takes one.
+    init(_ file: String, name fileName: String = "the file") throws(SettingError) {
+        let settings = Dictionary(uniqueKeysWithValues: ServerSetting.all.map { ($0.name, $0) })
         var values: [String: [SettingValue]] = [:]
         let lines = file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, content) in lines.enumerated() {
@@ -22,17 +23,21 @@ struct SettingsFile {
             let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = parts[0].trimmed
             guard parts.count == 2 else {
-                throw SettingError("Line \(index + 1) of the file is no setting; write it as name = value.")
+                throw SettingError("Line \(index + 1) of \(fileName) is no setting; write it as name = value.")
             }
-            guard names.contains(name) else {
-                throw SettingError("Line \(index + 1) of the file sets \(name), which is no setting; see --help.")
+            guard let setting = settings[name] else {
+                throw SettingError("Line \(index + 1) of \(fileName) sets \(name), which is no setting; see --help.")
             }
             guard let text = Self.unquoted(parts[1].trimmed) else {
-                throw SettingError("Line \(index + 1) of the file has a quote without its end.")
+                throw SettingError("Line \(index + 1) of \(fileName) has a quote without its end.")
             }
-            if let value = SettingValue(text, spelling: "\(name) in line \(index + 1)") {
-                values[name, default: []].append(value)
+            guard let value = SettingValue(text, spelling: "\(name) in line \(index + 1) of \(fileName)") else {
+                continue
             }
+            guard setting.isList || values[name] == nil else {
+                throw SettingError("Line \(index + 1) of \(fileName) sets \(name) again; remove one of the lines.")
+            }
+            values[name, default: []].append(value)
         }
         self.values = values
     }

@@ -23,8 +23,7 @@ final class LocalFolder: Sendable {
 
     /// Opens an ordinary file; returns the descriptor, or -1 with `errno` set.
     ///
-    /// `errno` is `ENOENT` for everything that must not be served. So callers cannot tell a link, a folder, or a file
-    /// without permission from a missing file.
+    /// `errno` is `ELOOP` for a link, `EISDIR` for a folder, and `ENXIO` for other files that are not ordinary.
     func open(_ path: LocalPath, flags: CInt) -> CInt {
         var descriptor = self.openAtOnce(path, flags: flags)
         if descriptor < 0, errno == ENOSYS || errno == EPERM { descriptor = self.openByNames(path, flags: flags) }
@@ -32,14 +31,10 @@ final class LocalFolder: Sendable {
         if descriptor >= 0, fstat(descriptor, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
             close(descriptor)
             descriptor = -1
-            errno = ENOENT
+            errno = status.st_mode & S_IFMT == S_IFDIR ? EISDIR : ENXIO
         }
-        if descriptor < 0, !Self.failures.contains(errno) { errno = ENOENT }
         return descriptor
     }
-
-    /// The failures of the system, which say nothing about the file.
-    private static let failures = [EMFILE, ENFILE, ENOMEM, EIO, EAGAIN, EINTR]
 
     /// O_PATH, a constant of GNU that Swift does not import: needs no permission to list the folder.
     private static let pathOnly: CInt = 0o10000000
@@ -58,7 +53,7 @@ final class LocalFolder: Sendable {
             let next = Self.withCString(name) {
                 openat(folder, $0, Self.pathOnly | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             }
-            let code = errno
+            let code = next < 0 && errno == ENOTDIR && Self.isLink(name, in: folder) ? ELOOP : errno
             if folder != self.descriptor { close(folder) }
             folder = self.descriptor
             guard next >= 0 else {
@@ -68,6 +63,12 @@ final class LocalFolder: Sendable {
             folder = next
         }
         return Self.withCString(path.components.last ?? []) { openat(folder, $0, flags | O_NOFOLLOW) }
+    }
+
+    private static func isLink(_ name: [UInt8], in folder: CInt) -> Bool {
+        var status = stat()
+        let result = Self.withCString(name) { fstatat(folder, $0, &status, AT_SYMLINK_NOFOLLOW) }
+        return result == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
     private static func withCString(_ bytes: some Sequence<UInt8>, _ body: (UnsafePointer<CChar>) -> CInt) -> CInt {

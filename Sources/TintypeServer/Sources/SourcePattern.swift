@@ -69,6 +69,18 @@ struct SourcePattern: Sendable {
         self.labels = Self.labels(of: name).map { Array($0) }
     }
 
+    /// Whether a pattern looks as if its author expects it to match longer hosts, as the prefixes of imgproxy do.
+    ///
+    /// Such a pattern ends with a dot, or has a single label and no slash after it.
+    static func endsWithinHost(_ text: String) -> Bool {
+        guard let mark = text.firstRange(of: "://"), ["http", "https"].contains(text[..<mark.lowerBound].lowercased())
+        else { return false }
+        let rest = text[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" }
+        guard !authority.isEmpty, !["localhost", "*", "*."].contains(authority) else { return false }
+        return authority.hasSuffix(".") || authority == rest && !authority.contains { ".:".contains($0) }
+    }
+
     /// Whether the pattern allows a source.
     func matches(_ address: SourceAddress) -> Bool {
         guard self.scheme.elementsEqual(address.scheme.utf8), self.admits(port: address) else { return false }

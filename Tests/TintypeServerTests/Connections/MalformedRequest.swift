@@ -151,6 +151,13 @@ struct MalformedRequest: Sendable, CustomTestStringConvertible {
         .line("an unknown method", "BREW /health HTTP/1.1", 405, closes: false),
         .line("the method CONNECT", "CONNECT a:443 HTTP/1.1", 400),
         Self("POST without a body", "POST /health HTTP/1.1\r\nHost: a\r\n\r\n", 405, closes: false),
+        Self("POST with a body", "POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345", 405),
+        Self("PUT with a body", "PUT /health HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345", 405),
+        Self(
+            "a purge of a server without a secret for it",
+            "POST /purge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n12345",
+            403
+        ),
     ]
 
     private static let targets: [MalformedRequest] = [

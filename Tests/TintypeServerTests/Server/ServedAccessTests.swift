@@ -217,6 +217,16 @@ import TintypeTestTraits
         }
     }
 
+    @Test("a server does not start with an unknown name among its allowed options")
+    func unknownAllowedOption() async throws {
+        var configuration = ServerFixture.configuration()
+        configuration.addresses.allowedOptions = ["q", "resise", "autoquality"]
+        let error = await #expect(throws: SettingError.self) { try await ImageService.check(configuration) }
+        #expect(error?.message.contains("The allowed option \"resise\" does not exist") == true, "\(error as Any)")
+        configuration.addresses.allowedOptions?.remove("resise")
+        try await ImageService.check(configuration)
+    }
+
     @Test("options about safety need the server's permission")
     func securityOptions() async throws {
         try await ServerFixture.run(try self.image()) { fixture async throws in
@@ -262,6 +272,27 @@ import TintypeTestTraits
             #expect(try await fixture.image("w:50").status == 403)
             #expect(try await fixture.response(to: "/info" + fixture.target("", "/a")).status == 403)
             #expect(try await fixture.response(to: "/health").status == 200)
+        }
+    }
+
+    @Test("a wrong method is answered with the methods of the address, and its body is not the next request")
+    func wrongMethods() async throws {
+        let smuggled = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+        try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in
+            for (line, methods) in [
+                ("POST /unsafe/w:5/plain/x", "GET, HEAD, OPTIONS"), ("PUT /unsafe/w:5/plain/x", "GET, HEAD, OPTIONS"),
+                ("DELETE /", "GET, HEAD, OPTIONS"), ("PUT /purge", "POST, OPTIONS"),
+            ] {
+                let client = try await ServerClient(to: fixture.server.address)
+                let head = "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n"
+                await client.send(head + smuggled)
+                let response = try await client.receive()
+                #expect(response.status == 405 && response["Allow"] == methods, "\(line)")
+                #expect(response.text == "This address answers \(methods).\n")
+                #expect(response["Connection"] == "close")
+                #expect(try await client.receiveToEnd().isEmpty)
+            }
+            #expect(try await fixture.response(to: "/purge", method: "OPTIONS")["Allow"] == "POST, OPTIONS")
         }
     }
 
@@ -351,6 +382,36 @@ import TintypeTestTraits
         #expect(try await client.response(to: "/unsafe/plain/\(origin.url("/a").absoluteString)").status != 200)
         #expect(origin.connectionCount == 0)
         await server.shutdown()
+    }
+
+    @Test("the reason for a refused network names the setting that permits it, and no option of the library")
+    func networkAdvice() async throws {
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.explainsErrors = true
+            $0.loader.downloads.networkPolicy = ImageServer.Configuration.loaderDefaults.downloads.networkPolicy
+        }
+        try await ServerFixture.run(change: change) { fixture in
+            for (source, advice) in [
+                ("http://localhost/a", "localhost with --allow-network loopback."),
+                ("http://images.internal/a", "names of local networks with --allow-network"),
+                ("http://127.0.0.1/a", "permit it with --allow-network."),
+                ("http://images.example:8080/a", "permit it with --allow-port."),
+            ] {
+                let text = try await fixture.response(to: "/unsafe/plain/\(source)").text
+                #expect(text.contains(advice) && text.contains(". For this server: "), "\(text)")
+                #expect(!text.contains("exceptions") && !text.contains("--allow "), "\(text)")
+            }
+        }
+        // A redirect that no pattern allows needs another pattern.
+        let responses: [String: FaultyResponse] = ["/a": .redirect(to: "/b")]
+        let patterns: (inout ImageServer.Configuration) -> Void = {
+            $0.explainsErrors = true
+            $0.sources.allowed = ["http://127.0.0.1:*/a"]
+        }
+        try await ServerFixture.run(responses, change: patterns) { fixture in
+            let text = try await fixture.image("w:5", "/a").text
+            #expect(text.contains("add one with --allow") && !text.contains("--allow-network"), "\(text)")
+        }
     }
 
     @Test("redirects end")
@@ -460,6 +521,38 @@ import TintypeTestTraits
                 #expect(response.status == 422)
                 #expect(!response.text.contains("alert") && !response.text.contains("secret"))
             }
+        }
+    }
+
+    @Test("a server does not start with authorities that certify nothing")
+    func authorities() async throws {
+        let folder = try TemporaryDirectory()
+        var configuration = ServerFixture.configuration()
+        for (path, words) in [
+            (folder.path(of: "missing.pem"), "cannot be read: No such file or directory."),
+            (try folder.write("no certificate".utf8, to: "text.pem"), "has no certificate"),
+            (try folder.write([], to: "empty.pem"), "has no certificate"), (folder.path, "has no certificate"),
+        ] {
+            configuration.loader.downloads.tls.authorities = .file(path: path)
+            let checked = configuration
+            let error = await #expect(throws: SettingError.self) { try await ImageService.check(checked) }
+            #expect(error?.message.contains("The file \(path) of authorities \(words)") == true, "\(error as Any)")
+        }
+        let origin = try FaultyOrigin([:], usesTLS: true)
+        configuration.loader.downloads.tls.authorities = .file(path: try #require(origin.authorityPath))
+        try await ImageService.check(configuration)
+    }
+
+    @Test("a cache folder that cannot be made is named with the reason of the system")
+    func cacheFolder() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write([], to: "file")
+        for (path, reason) in [(file, "it is not a folder"), ("\(file)/cache", "Not a directory")] {
+            var configuration = ServerFixture.configuration()
+            configuration.loader.disk = DiskCache.Configuration(directory: URL(filePath: path))
+            let checked = configuration
+            let error = await #expect(throws: SettingError.self) { try await ImageServer.start(checked) }
+            #expect(error?.message.contains("cannot be made: \(reason).") == true, "\(error as Any)")
         }
     }
 

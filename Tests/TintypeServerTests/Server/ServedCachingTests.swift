@@ -460,8 +460,11 @@ import TintypeTestTraits
     func refusedPurges() async throws {
         let body = Array("source http://e.example/a".utf8)
         try await ServerFixture.run { fixture async throws in
-            #expect(try await fixture.post("/purge", body, Self.secret).status == 400)
-            #expect(try await fixture.post("/purge", [], Self.secret).status == 405)
+            for body in [body, []] {
+                let response = try await fixture.post("/purge", body, Self.secret)
+                #expect(response.status == 403)
+                #expect(response.text == "This server takes no purges: it has no --purge-secret.\n")
+            }
         }
         try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in
             for text in ["", "Bearer was", "Bearer wash2", "wash", "Basic wash", "Bearer  wash"] {
@@ -473,6 +476,43 @@ import TintypeTestTraits
                 #expect(status == 400, "\(text)")
             }
             #expect(try await fixture.response(to: "/purge").status == 404)
+        }
+    }
+
+    @Test(
+        "a wrong line of a purge is named with its number and the reason",
+        arguments: [
+            ("source http://e.example/a\r\n\r\nall", "Line 3: a line must be `source URL` or `prefix URL`"),
+            ("source", "Line 1: there is nothing after source"), ("\nprefix ", "Line 2: there is nothing after prefix"),
+            ("source e.example/a", "Line 1: the URL must begin with http://"),
+            ("source http://e.example/*", "Line 1: a * has no meaning"),
+            ("source http://e.example/a#b", "Line 1: the URL has a fragment"),
+            ("source http://e.example/\u{1}", "Line 1: there is a control character"),
+            ("source http://e.example/\r\r\n", "Line 1: there is a control character"),
+            ("tag a", "Line 1: only servers with --shared take a tag"), ("\r\n", "The body is empty"),
+        ]
+    )
+    func wrongPurge(text: String, words: String) async throws {
+        try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in
+            let response = try await fixture.post("/purge", Array(text.utf8), Self.secret)
+            #expect(response.status == 400 && response.text.contains(words), "\(response.text)")
+        }
+    }
+
+    @Test("the lines of a purge may end with CRLF")
+    func purgedLines() async throws {
+        let png = try ServerImages.encoded(.png)
+        try await ServerFixture.run(["/a": .image(png), "/b": .image(png)], change: { $0.purgeSecret = "wash" }) {
+            fixture async throws in
+            for path in ["/a", "/b"] { #expect(try await fixture.image("w:50", path).status == 200) }
+            let lines = ["/a", "/b"].map { "source \(fixture.origin.url($0).absoluteString)" }
+            let body = lines.joined(separator: "\r\n") + "\r\n"
+            let response = try await fixture.post("/purge", Array(body.utf8), Self.secret)
+            #expect(response.status == 200 && response.text == "purged\n\(lines[0])\n\(lines[1])\n")
+            for path in ["/a", "/b"] {
+                #expect(try await fixture.image("w:50", path).status == 200)
+                #expect(fixture.origin.requestCount(for: path) == 2)
+            }
         }
     }
 

@@ -185,6 +185,8 @@ import TintypeTestTraits
             let address = try #require(fixture.server.metricsAddress)
             let client = try await ServerClient(to: address)
             #expect(try await client.response(to: "/metrics").status == 200)
+            let post = try await client.response(to: "/metrics", method: "POST")
+            #expect(post.status == 405 && post["Allow"] == "GET, HEAD")
             #expect(try await client.response(to: "/unsafe/w:5/plain/x").status == 404)
             #expect(try await fixture.response(to: "/metrics").status == 404)
         }
@@ -257,6 +259,25 @@ import TintypeTestTraits
             let part = try await fixture.image("raw:1", ["Range": "bytes=1-3"])
             #expect(part.status == 206 && part.body == Array(png[1...3]))
             #expect(fixture.origin.requestCount(for: "/a") == 1)
+        }
+    }
+
+    @Test(
+        "a source that is sent as it is comes from the network first, and then from a cache",
+        arguments: ["raw:1", "skp:png", "rs:fill:4:4/skp:jpg"]
+    )
+    func sourceTier(options: String) async throws {
+        let responses: [String: FaultyResponse] = ["/a": .image(try ServerImages.encoded(.png))]
+        for hasDisk in [true, false] {
+            try await ServerFixture.run(responses, change: { if !hasDisk { $0.loader.disk = nil } }) { fixture in
+                #expect(try await fixture.image(options)["X-Cache"] == "network")
+                let metrics = try await fixture.response(to: "/metrics").text
+                let count = fixture.origin.requestCount(for: "/a")
+                #expect(metrics.contains("tintype_http_phase_duration_seconds_count{phase=\"download\"} \(count)\n"))
+                guard hasDisk else { return }
+                #expect(["disk", "memory"].contains(try await fixture.image(options)["X-Cache"]))
+                #expect(fixture.origin.requestCount(for: "/a") == 1)
+            }
         }
     }
 
@@ -381,8 +402,8 @@ import TintypeTestTraits
         try await ServerFixture.run { fixture async throws in
             #expect(try await fixture.response(to: "/").text == "tintype\n")
             #expect(try await fixture.post("/sign", []).status == 405)
-            #expect(try await fixture.post("/sign", Array("/a".utf8)).status == 400)
-            #expect(try await fixture.post("/upload", [1, 2, 3]).status == 400)
+            #expect(try await fixture.post("/sign", Array("/a".utf8)).status == 405)
+            #expect(try await fixture.post("/upload", [1, 2, 3]).status == 405)
             #expect(try await fixture.response(to: "/unsafe/plain/upload:///abc").status == 404)
         }
     }

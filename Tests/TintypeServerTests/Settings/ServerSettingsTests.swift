@@ -77,7 +77,7 @@ import TintypeTestSupport
         // The last one of several counts, and an empty one does not.
         #expect(try quality(options: ["10", "11"], both) == 11)
         #expect(try quality(["TINTYPE_QUALITY": "", "IMGPROXY_QUALITY": "30"]) == 30)
-        #expect(try quality([:], file: "quality = 40\nquality = 41\nquality =\n") == 41)
+        #expect(try quality([:], file: "quality =\nquality = 40\nquality =\n") == 40)
     }
 
     @Test func `repeated options make one list, which replaces lists with less precedence`() throws {
@@ -167,7 +167,13 @@ import TintypeTestSupport
         ("answer-time", "0", "a time over zero"), ("answer-time", "-1", "500ms"), ("answer-time", "soon", "500ms"),
         ("answer-time", "inf", "500ms"), ("answer-time", "1w", "500ms"), ("answer-time", "4000d", "500ms"),
         ("lifetime", "-1s", "a time in seconds"), ("cache-size", "big", "500MB"), ("cache-size", "-1", "500MB"),
-        ("cache-size", "9999999GiB", "500MB"), ("max-source-resolution", "0", "megapixels"),
+        ("cache-size", "9999999GiB", "500MB"),
+        (
+            "cache-size", "100",
+            "--cache-size takes at least 1MiB, such as 500MB or 2GiB, or 0 for no disk cache, and not"
+        ),
+        ("cache-size", "1048575", "at least 1MiB"), ("memory-size", "64", "at least 1MiB"),
+        ("max-source-resolution", "0", "megapixels"),
         ("max-source-resolution", "1e9", "megapixels"), ("log-format", "xml", "one of text, json, none"),
         ("log-level", "loud", "one of info, warning, error"), ("format-quality", "webp", "such as webp=79"),
         ("format-quality", "webp=101", "from 1 to 100"), ("format-quality", "bitmap=5", "jpeg, png, webp, gif"),
@@ -186,10 +192,18 @@ import TintypeTestSupport
         ("presets-file", "/does/not/exist", "/does/not/exist cannot be read"),
         ("listen", "8080", "has no port"), ("listen", "::1:8080", "in brackets"),
         ("listen", "here:80", "an IP address"),
-        ("listen", "127.0.0.1:65536", "has no port"), ("listen", "/run/tintype.sock", "has no port"),
+        ("listen", "127.0.0.1:65536", "The port of 127.0.0.1:65536 is over 65535"),
+        ("listen", "[::1]:99999", "over 65535"),
+        ("listen", "127.0.0.1:", "has no port"), ("listen", "127.0.0.1:+80", "has no port"),
+        ("metrics-listen", "127.0.0.1:99999", "over 65535"), ("listen", "/run/tintype.sock", "has no port"),
         ("metrics-listen", "127.0.0.1", "metrics-listen is wrong"),
         ("metrics-listen", "127.0.0.1:8080", "another address than listen"),
-        ("key", "0a", "1 keys and 0 salts"), ("salt", "0a", "0 keys and 1 salts"),
+        ("key", "0a", "The number of keys (--key: 1) is not the number of salts (--salt: 0)"),
+        ("salt", "0a", "(--key: 0) is not the number of salts (--salt: 1)"),
+        ("allow-origin", "foo bar", "must be * or one origin"), ("allow-origin", "example.org", "one origin"),
+        ("allow-origin", "https://a.test/", "without a path"), ("allow-origin", "https://a.test,https://b.test", "one"),
+        ("allow-origin", "https://a.test https://b.test", "one"), ("allow-origin", "://a.test", "one"),
+        ("allow-origin", "https://", "one"),
         ("s3-access-key", "", "--s3-access-key needs a value"),
     ]
 
@@ -327,11 +341,15 @@ import TintypeTestSupport
         ("quality", "Line 1 of the file is no setting"), ("\n\n--quality = 5", "Line 3 of the file sets --quality"),
         ("TINTYPE_QUALITY = 5", "TINTYPE_QUALITY, which is no setting"), ("config = a", "sets config"),
         ("\nsecret = \"abc", "Line 2 of the file has a quote without its end"), ("secret = '", "a quote"),
-        ("# a\nquality = 101", "quality in line 2 takes a whole number from 1 to 100, and not 101."),
+        ("# a\nquality = 101", "quality in line 2 of the file takes a whole number from 1 to 100, and not 101."),
+        ("quality = 70\n\nquality = 70", "Line 3 of the file sets quality again"),
+        ("ui = on\nui = off", "Line 2 of the file sets ui again"),
     ])
     func `a mistake in a file is named with its line`(_ file: String, _ words: String) {
         let message = self.message { _ = try ServerSettings(file: file) }
         #expect(message.contains(words), "\(message)")
+        let named = self.message { _ = try ServerSettings(file: file, fileName: "a.conf") }
+        #expect(named == message.replacing("the file", with: "a.conf"))
     }
 
     @Test func `presets come from a file, and from settings that replace them`() throws {
@@ -375,6 +393,19 @@ import TintypeTestSupport
     ])
     func `a variable that asks for nothing else is not reported`(_ name: String, _ value: String) throws {
         #expect(try ServerSettings(environment: [name: value]).warnings.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("https://img.", true), ("https://img", true), ("https://img*", true), ("http://10.0.", true),
+        ("https://img.example.org.", true), ("HTTPS://img./a/", true), ("https://img.example.org", false),
+        ("https://img.example.org/", false), ("http://minio/", false), ("http://minio:9000", false),
+        ("https://", false), ("https://*", false), ("https://*.example.org", false), ("http://localhost", false),
+        ("s3://bucket", false), ("local://", false), ("http://[::1]", false),
+    ])
+    func `a pattern that ends within a host causes a warning`(_ pattern: String, _ isReported: Bool) throws {
+        let warnings = try ServerSettings(environment: ["IMGPROXY_ALLOWED_SOURCES": pattern]).warnings
+        #expect(warnings.count == (isReported ? 1 : 0), "\(warnings)")
+        #expect(warnings.allSatisfy { $0.contains("The pattern \(pattern) of allow ends within a host") })
     }
 
     @Test func `formats that are not written are left out with a warning`() throws {

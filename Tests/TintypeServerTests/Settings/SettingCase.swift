@@ -68,6 +68,7 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("secret", "abc", foreign: ["IMGPROXY_SECRET": "abc"]) { $0.secret == "abc" },
         SettingCase("purge-secret", "abc") { $0.purgeSecret == "abc" },
         SettingCase("allow-origin", "*", foreign: ["IMGPROXY_ALLOW_ORIGIN": "*"]) { $0.allowedOrigin == "*" },
+        SettingCase("allow-origin", "https://www.e.x:8443") { $0.allowedOrigin == "https://www.e.x:8443" },
         SettingCase("health-path", "/up", foreign: ["IMGPROXY_HEALTH_CHECK_PATH": "/up"]) { $0.healthPath == "/up" },
         SettingCase("log-format", "json", foreign: ["IMGPROXY_LOG_FORMAT": "gcp"]) { $0.logFormat == .json },
         SettingCase("log-format", "none") { $0.logFormat == nil },
@@ -300,6 +301,9 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("shared-revision", "7", with: ["--shared redis://10.0.0.5"]) { $0.cluster?.revision == "7" },
         SettingCase("cold", "s3://cache/images?region=eu-central-1") {
             $0.coldTier?.bucket == "cache" && $0.coldTier?.prefix == "images"
+        },
+        SettingCase("memory-size", "0") {
+            $0.loader.memory.costLimit == 0 && $0.loader.memory.encodedCostLimit == 0
         },
         SettingCase("memory-size", "100MB") {
             $0.loader.memory.costLimit == 50_000_000 && $0.loader.memory.encodedCostLimit == 50_000_000

@@ -93,8 +93,49 @@ struct LocalFolderFetcherTests {
         #expect(symlink("/proc/self/root", "\(root)/magic") == 0)
         let etc = "etc/hostname"
         for path in ["inside.jpg", "outside.jpg", "link/inner.jpg", "slash/\(etc)", "magic/\(etc)", "link"] {
-            #expect(try await self.fetcher.error(at: "local:///\(path)").status == 404)
+            let error = try await self.fetcher.error(at: "local:///\(path)")
+            #expect(error.code == .fileNotFound && error.status == 404)
+            #expect(
+                error.message
+                    == "The path \(path) has a symbolic link. The server does not follow links; use the path of the file."
+            )
         }
+    }
+
+    @Test("a file without permission, or in a folder without permission, is unreadable")
+    func permissions() async throws {
+        try self.directory.write("closed".utf8, to: "root/closed.jpg")
+        try self.directory.write("closed".utf8, to: "root/closed/inner.jpg")
+        for (name, mode) in [("root", 0o755), ("root/closed.jpg", 0), ("root/closed", 0)] as [(String, mode_t)] {
+            #expect(chmod(self.directory.path(of: name), mode) == 0)
+        }
+        defer { chmod(self.directory.path(of: "root/closed"), 0o700) }
+        let folder = try LocalFolder(path: self.directory.path(of: "root"))
+        for text in ["closed.jpg", "closed/inner.jpg"] {
+            let path = try #require(URL(string: "local:///\(text)").flatMap { LocalPath($0) })
+            for open in [folder.open, folder.openByNames] {
+                let code = try Self.withoutPrivileges {
+                    #expect(open(path, O_RDONLY | O_CLOEXEC) == -1)
+                    return errno
+                }
+                #expect(code == EACCES)
+            }
+            // The thread that reads has all permissions of root.
+            guard geteuid() != 0 else { continue }
+            let error = try await self.fetcher.error(at: "local:///\(text)")
+            #expect(error.code == .fileUnreadable && error.status == nil)
+        }
+    }
+
+    /// Runs `body` on this thread without the permissions of root.
+    private static func withoutPrivileges<Result>(_ body: () -> Result) throws -> Result {
+        guard geteuid() == 0 else { return body() }
+        typealias SetUser = @convention(c) (uid_t) -> CInt
+        // Only this thread changes its user: setfsuid is a function of Linux that Swift does not import.
+        let setUser = unsafeBitCast(try #require(dlsym(nil, "setfsuid")), to: SetUser.self)
+        _ = setUser(65_534)
+        defer { _ = setUser(0) }
+        return body()
     }
 
     @Test("only ordinary files are served", arguments: ["pipe", "socket"])
@@ -102,7 +143,8 @@ struct LocalFolderFetcherTests {
         let path = self.directory.path(of: "root/special")
         let type = kind == "pipe" ? S_IFIFO : S_IFSOCK
         #expect(mknod(path, type | 0o600, 0) == 0)
-        #expect(try await self.fetcher.error(at: "local:///special").status == 404)
+        let error = try await self.fetcher.error(at: "local:///special")
+        #expect(error.status == 404 && error.message.contains("no ordinary file"))
     }
 
     @Test("without openat2 the same files are opened")
@@ -111,14 +153,14 @@ struct LocalFolderFetcherTests {
         #expect(symlink("folder", "\(root)/link") == 0)
         #expect(symlink("folder/inner.jpg", "\(root)/file") == 0)
         let folder = try LocalFolder(path: root)
-        for (text, isOpened) in [
-            ("folder/inner.jpg", true), ("link/inner.jpg", false), ("file", false), ("folder/missing", false),
-            ("missing/inner.jpg", false), ("folder/inner.jpg/x", false),
+        for (text, code) in [
+            ("folder/inner.jpg", 0), ("link/inner.jpg", ELOOP), ("file", ELOOP), ("folder/missing", ENOENT),
+            ("missing/inner.jpg", ENOENT), ("folder/inner.jpg/x", ENOTDIR),
         ] {
             let url = try #require(URL(string: "local:///\(text)"))
             let path = try #require(LocalPath(url))
             let descriptor = folder.openByNames(path, flags: O_RDONLY | O_CLOEXEC)
-            #expect((descriptor >= 0) == isOpened)
+            #expect(descriptor >= 0 ? code == 0 : errno == code)
             if descriptor >= 0 { close(descriptor) }
         }
     }
