@@ -29,27 +29,26 @@ final class ChangeLog: Sendable {
     /// Tells the other machines of a change; returns its identifier, which is greater than those before.
     @discardableResult
     func append(_ text: String) async throws -> String {
+        let limit = self.keepsByAge ? [] : ["MAXLEN", "~", Self.lengthLimit]
+        let words = [self.name] + limit + ["*", self.store.configuration.nodeName, text]
         let reply = try await self.store.run(
-            "XADD",
-            self.name,
-            self.keepsByAge ? "MINID" : "MAXLEN",
-            "~",
-            self.keepsByAge ? self.oldestIdentifier : Self.lengthLimit,
-            "*",
-            self.store.configuration.nodeName,
-            text,
-            key: self.name
+            RedisCommand("XADD", arguments: words.map { .text($0) }, key: self.name)
         )
         guard let identifier = reply.text else {
             throw CacheError(code: .tierFailed, message: "Redis has given a change no identifier.")
         }
+        if self.keepsByAge { await self.trim(before: identifier) }
         return identifier
     }
 
-    /// The identifier of a change that is so old that no entry from before it is left: it begins with milliseconds.
-    private var oldestIdentifier: String {
-        let lifetime = Double(self.store.configuration.entryLifetime.milliseconds)
-        return "\(Int64(max(0, Date().timeIntervalSince1970 * 1_000 - lifetime)))"
+    /// Removes the changes that are older than any entry can be at the moment of a change.
+    ///
+    /// That moment is of Redis: a server whose clock is ahead must not remove what the others need.
+    private func trim(before identifier: String) async {
+        guard let moment = identifier.split(separator: "-").first.flatMap({ Int64($0) }) else { return }
+        let oldest = "\(max(0, moment - self.store.configuration.entryLifetime.milliseconds))"
+        // The next change makes up for a trim that fails.
+        _ = try? await self.store.run("XTRIM", self.name, "MINID", "~", oldest, key: self.name)
     }
 
     /// Calls `apply` with the changes after `last` that are in the stream or will be, until the log goes away.

@@ -104,19 +104,13 @@ public final class Cluster: Sendable {
         var (count, cursor) = (0, SharedTier.startCursor)
         repeat {
             let (families, next) = try await self.sharedTier.families(tagged: tag, from: cursor)
-            // First: a load that stores a family after its removal adds its tag again.
-            try await self.sharedTier.forget(families, tagged: tag)
-            do {
-                for family in families {
-                    // The other machines read the removal in the log of changes.
-                    for loader in loaders { try await loader.removeFamily(of: family) }
-                    if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
-                }
-            } catch {
-                // So that the purge can be repeated.
-                for family in families { try? await self.sharedTier.note(family, under: tag) }
-                throw error
+            for family in families {
+                // The other machines read the removal in the log of changes.
+                for loader in loaders { try await loader.removeFamily(of: family) }
+                if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
             }
+            // Last: a purge that fails can be repeated.
+            try await self.sharedTier.forget(families, tagged: tag)
             (count, cursor) = (count + families.count, next)
         } while cursor != SharedTier.startCursor
         return count

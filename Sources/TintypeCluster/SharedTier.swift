@@ -134,7 +134,7 @@ final class SharedTier: ByteTier {
     // MARK: Tags
 
     /// Records that a family has a tag of its origin.
-    func note(_ root: CacheKey, under tag: String) async throws {
+    private func note(_ root: CacheKey, under tag: String) async throws {
         let name = self.store.name("tag", tag)
         _ = try await self.store.run("SADD", name, root.text, key: name)
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
@@ -155,11 +155,18 @@ final class SharedTier: ByteTier {
         return ((parts[1].elements ?? []).compactMap(\.text).map { CacheKey($0) }, next)
     }
 
+    /// Forgets that removed families have a tag.
     func forget(_ families: [CacheKey], tagged tag: String) async throws {
         guard !families.isEmpty else { return }
         let name = self.store.name("tag", tag)
         let words = [name] + families.map(\.text)
         _ = try await self.store.run(RedisCommand("SREM", arguments: words.map { .text($0) }, key: name))
+        // A load may have stored a family again before its tag was removed.
+        for root in families {
+            let family = self.store.family(of: root)
+            let count = try? await self.store.run("EXISTS", family, key: family, isReadOnly: true)
+            if count != .integer(0) { try await self.note(root, under: tag) }
+        }
     }
 }
 

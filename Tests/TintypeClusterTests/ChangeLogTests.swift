@@ -65,7 +65,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a stream that keeps changes by age loses those that no entry is older than`() async throws {
+    @Test func `a stream that keeps changes by age loses what is older than any entry`() async throws {
         let redis = try await RedisServer("--stream-node-max-entries 1")
         let store = SharedStore(try Cluster.Configuration(redis))
         let log = ChangeLog(store, "purges", keepsByAge: true)

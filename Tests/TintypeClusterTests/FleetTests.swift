@@ -451,6 +451,19 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a source that is stored again before a purge forgets its tag keeps the tag`() async throws {
+        let redis = try await RedisServer()
+        let store = SharedStore(try Cluster.Configuration(redis))
+        let tier = SharedTier(store, Leases(store), ChangeLog(store, "changes"))
+        let (here, gone) = (CacheKey("https://example.org/here"), CacheKey("https://example.org/gone"))
+        for key in [here, gone] { try redis.run("SADD", "tintype:1:tag:cats", key.text) }
+        try await tier.store(Data([1]), metadata: EntryMetadata(mediaType: "image/jpeg"), for: here)
+        try await tier.forget([here, gone], tagged: "cats")
+        #expect(try redis.run("SISMEMBER", "tintype:1:tag:cats", here.text) == "1")
+        #expect(try redis.run("SISMEMBER", "tintype:1:tag:cats", gone.text) == "0")
+        await store.redis.shutdown()
+    }
+
     @Test func `a purge removes all sources of a tag, however many there are`() async throws {
         let redis = try await RedisServer()
         try await Fleet.run(redis, [:]) { settings, _ in

@@ -10,7 +10,7 @@ public struct EncodedResponse: Sendable {
     /// The bytes and their metadata.
     let entry: EncodedEntry
     /// The tier or origin of the bytes; for bytes that this load has encoded, that of the image.
-    public let source: LoadSource
+    public package(set) var source: LoadSource
     /// The reason why the bytes are not on disk, if the request waited for the store.
     public internal(set) var storeError: LoadError?
     /// The result of the revalidation; `nil` if the cached bytes were fresh, or if there were none.

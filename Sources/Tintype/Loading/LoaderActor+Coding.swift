@@ -18,7 +18,11 @@ extension LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
         let request = try await self.admitted(request)
-        let data = try await self.dataResponse(forAdmitted: request).data
+        return try await self.header(of: self.dataResponse(forAdmitted: request).data, for: request)
+    }
+
+    /// Returns the header of the image that `request` has loaded, on a lane.
+    package nonisolated func header(of data: Data, for request: ImageRequest) async throws -> ImageHeader {
         do {
             return try await self.services.decoding.header(of: data, for: request.renderingRequest)
         } catch {

@@ -20,10 +20,9 @@ final class ImageAnswers: Sendable {
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
     ///
-    /// The bytes come from `file`, if there is one. `tier` replaces the response's own source.
+    /// The bytes come from `file`, if there is one.
     func answer(
         with response: EncodedResponse,
-        from tier: LoadSource? = nil,
         in file: CachedFile? = nil,
         of route: ImageRoute,
         to head: RequestHead
@@ -31,14 +30,13 @@ final class ImageAnswers: Sendable {
         let etag = response.etag
         let body: ServerAnswer.Body =
             file.map { .file($0, offset: $0.offset, count: $0.byteCount) } ?? .data(response.data)
-        let source = tier ?? response.source
-        let note = self.note(route, cache: source.rawValue, format: Self.formatName(of: response))
+        let note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
         let prepared: ImageRoute.Prepared
-        let isReady = source == .memory || source == .disk
-        if isReady, let known = route.prepared(etag: etag, source: source) {
+        let isReady = response.source == .memory || response.source == .disk
+        if isReady, let known = route.prepared(etag: etag, source: response.source) {
             prepared = known
         } else {
-            prepared = self.prepare(response, source, etag, body.count, of: route)
+            prepared = self.prepare(response, etag, body.count, of: route)
             // Fields that contain a time, or describe a new image, would not fit the next answer.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
@@ -57,7 +55,7 @@ final class ImageAnswers: Sendable {
             }
             let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: modified, now: now)
             if selection != .whole {
-                return self.answer(selection, body, self.fields(response, source, etag, of: route), note)
+                return self.answer(selection, body, self.fields(response, etag, of: route), note)
             }
         }
         return ServerAnswer(prepared.head, body: body, note: note)
@@ -106,7 +104,7 @@ final class ImageAnswers: Sendable {
         var note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
         note.errorCode = "\(error.code)"
         note.message = "The fallback image was sent. \(self.explanation(of: error))"
-        var fields = self.fields(response, response.source, response.etag, of: route, isFallback: true)
+        var fields = self.fields(response, response.etag, of: route, isFallback: true)
         fields.append("1", for: "X-Image-Fallback")
         fields.append(response.data.count, for: "Content-Length")
         return ServerAnswer(AnswerHead(status: status, fields: fields), body: .data(response.data), note: note)
@@ -138,17 +136,16 @@ final class ImageAnswers: Sendable {
 
     private func prepare(
         _ response: EncodedResponse,
-        _ source: LoadSource,
         _ etag: String,
         _ byteCount: Int,
         of route: ImageRoute
     ) -> ImageRoute.Prepared {
-        var fields = self.fields(response, source, etag, of: route)
+        var fields = self.fields(response, etag, of: route)
         let notModified = AnswerHead(status: 304, fields: fields)
         fields.append(byteCount, for: "Content-Length")
         return ImageRoute.Prepared(
             etag: etag,
-            source: source,
+            source: response.source,
             head: AnswerHead(status: 200, fields: fields),
             notModified: notModified
         )
@@ -157,7 +154,6 @@ final class ImageAnswers: Sendable {
     /// The fields of an answer with an encoded image, except its length.
     private func fields(
         _ response: EncodedResponse,
-        _ source: LoadSource,
         _ etag: String,
         of route: ImageRoute,
         isFallback: Bool = false
@@ -174,7 +170,7 @@ final class ImageAnswers: Sendable {
         }
         fields.append(response.width, for: "X-Result-Width")
         fields.append(response.height, for: "X-Result-Height")
-        fields.append(source.rawValue, for: "X-Cache")
+        fields.append(response.source.rawValue, for: "X-Cache")
         return fields
     }
 

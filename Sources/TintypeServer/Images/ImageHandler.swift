@@ -306,8 +306,7 @@ final class ImageHandler: RequestHandling {
                 return try await self.original(bytes, header.format, source, route, head)
             }
             // The second load finds the bytes on disk, although the origin was asked.
-            let tier = bytes.source == .network ? bytes.source : nil
-            return try await self.encoded(request, encoding, route, place, head, tier: tier)
+            return try await self.encoded(request, encoding, route, place, head, isNew: bytes.source == .network)
         case .encode(let request, let encoding):
             return try await self.encoded(request, encoding, route, place, head)
         }
@@ -334,13 +333,7 @@ final class ImageHandler: RequestHandling {
     private func source(of request: ImageRequest) async throws -> (header: ImageHeader, bytes: DataResponse) {
         let response = try await self.loader.dataResponse(for: request)
         self.metrics.record(response.metrics)
-        do {
-            let limits = request.transport.decodingLimits ?? self.configuration.loader.limits
-            let decoder = try ImageDecoder(response.data, registry: self.configuration.loader.coders, limits: limits)
-            return (decoder.header, response)
-        } catch let error as CodingError {
-            throw LoadError(code: error.code, message: error.message, underlyingError: error)
-        }
+        return (try await self.loader.header(of: response.data, for: request), response)
     }
 
     private func encoded(
@@ -349,15 +342,16 @@ final class ImageHandler: RequestHandling {
         _ route: ImageRoute,
         _ place: Admission.Place,
         _ head: RequestHead,
-        tier: LoadSource? = nil
+        isNew: Bool = false
     ) async throws -> ServerAnswer {
         // A server that stores results only on disk sends the file, without a copy in its own memory.
         if self.keepsResultsOnDisk,
-            let (file, response) = try await self.loader.encodedFile(for: request, as: encoding)
+            case (let file, var response)? = try await self.loader.encodedFile(for: request, as: encoding)
         {
-            return self.answers.answer(with: response, from: tier, in: file, of: route, to: head)
+            if isNew { response.source = .network }
+            return self.answers.answer(with: response, in: file, of: route, to: head)
         }
-        let response = try await self.loader.encoded(request, as: encoding)
+        var response = try await self.loader.encoded(request, as: encoding)
         if response.source != .memory {
             self.metrics.record(response.metrics)
             let metrics = response.metrics
@@ -366,7 +360,8 @@ final class ImageHandler: RequestHandling {
                 place.didMakeImage(in: metrics.decode + metrics.transform + metrics.encode)
             }
         }
-        return self.answers.answer(with: response, from: tier, of: route, to: head)
+        if isNew { response.source = .network }
+        return self.answers.answer(with: response, of: route, to: head)
     }
 
     /// Returns the fallback image instead of an error, if there is one.

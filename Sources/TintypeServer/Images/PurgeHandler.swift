@@ -27,7 +27,7 @@ struct PurgeHandler: Sendable {
         return head.bears(secret) ? nil : self.answers.forbidden
     }
 
-    /// What is wrong with a body, in a full sentence.
+    /// The fault of a body, in a full sentence.
     private struct BodyError: Error {
         let message: String
     }
