@@ -281,10 +281,11 @@ import TintypeTestTraits
         let other = RedisClient(Self.configuration(server.port))
         _ = try await client.run(RedisCommand("PING"))
         let write = Task { try await client.run(RedisCommand("BLPOP", "list", 0)) }
-        let read = Task { try await client.run(Self.get("a")) }
         try await until {
             try await other.run(RedisCommand("INFO", "clients")).text?.contains("blocked_clients:1") == true
         }
+        // Only a read that is sent after the blocking command waits for it.
+        let read = Task { try await client.run(Self.get("a")) }
         await until { await client.nodes().first?.waitingCommands == 2 }
         _ = try await other.run(RedisCommand("CLIENT", "KILL", "SKIPME", "yes", "TYPE", "normal"))
         #expect(await Self.code { try await write.value } == .disconnected)
