@@ -67,6 +67,14 @@ package struct POSIXThread: Sendable {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
+    /// Requests the shortest time slices of the scheduler for the calling thread, which then waits less when it wakes.
+    ///
+    /// Its share of processor time stays the same. Linux before 6.12 ignores it.
+    package static func preferShortSlices() {
+        // The shortest that Linux permits.
+        cshims_prefer_short_slices(100_000)
+    }
+
     /// The identity of the calling thread, for comparison only; never 0.
     package static var currentID: UInt { UInt(pthread_self()) }
 }

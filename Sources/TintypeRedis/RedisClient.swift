@@ -17,7 +17,7 @@ import TintypeConcurrency
 public final class RedisClient: Sendable {
     private enum State {
         case idle
-        case running(RedisLoop, RedisEngine)
+        case running(RedisEngine)
         case shutDown
     }
 
@@ -32,9 +32,9 @@ public final class RedisClient: Sendable {
     }
 
     deinit {
-        guard case .running(let loop, _) = self.state.withLock({ $0 }) else { return }
-        _ = loop.inbox.send(.stop)
-        loop.detach()
+        guard case .running(let engine) = self.state.withLock({ $0 }) else { return }
+        _ = engine.inbox.send(.stop)
+        engine.loop.detach()
     }
 
     /// Runs a command, and returns the reply.
@@ -98,7 +98,7 @@ public final class RedisClient: Sendable {
     ///
     /// Returns no nodes before the first command and after ``shutdown()``.
     public func nodes() async -> [RedisNodeStatus] {
-        guard case .running(_, let engine) = self.state.withLock({ $0 }) else { return [] }
+        guard case .running(let engine) = self.state.withLock({ $0 }) else { return [] }
         return await engine.statuses
     }
 
@@ -110,47 +110,40 @@ public final class RedisClient: Sendable {
             defer { state = .shutDown }
             return state
         }
-        guard case .running(let loop, _) = state else { return }
-        _ = loop.inbox.send(.stop)
-        await Self.join(loop)
-    }
-
-    /// Runs off the loop, because the loop's thread cannot wait for its own end.
-    @concurrent
-    private static func join(_ loop: RedisLoop) async {
-        loop.join()
+        guard case .running(let engine) = state else { return }
+        _ = engine.inbox.send(.stop)
+        await engine.loop.join()
     }
 
     private static var shutDownError: RedisError { RedisError(.shutDown, "The client was shut down.") }
 
-    /// Returns the loop, and starts it for the first command.
-    private func started() throws(RedisError) -> RedisLoop {
+    /// Returns the engine, and starts it for the first command.
+    private func started() throws(RedisError) -> RedisEngine {
         try self.state.withLock { state throws(RedisError) in
             switch state {
-            case .running(let loop, _): return loop
+            case .running(let engine): return engine
             case .shutDown: throw Self.shutDownError
             case .idle:
                 if let refusal = self.configuration.refusal { throw refusal }
-                let (loop, engine) = try Self.start(self.configuration)
-                state = .running(loop, engine)
-                return loop
+                let engine = try Self.start(self.configuration)
+                state = .running(engine)
+                return engine
             }
         }
     }
 
-    private static func start(_ configuration: RedisConfiguration) throws(RedisError) -> (RedisLoop, RedisEngine) {
-        let loop: RedisLoop
+    private static func start(_ configuration: RedisConfiguration) throws(RedisError) -> RedisEngine {
+        let engine: RedisEngine
         do throws(EpollError) {
-            loop = try RedisLoop(waitingLimit: configuration.waitingLimit)
+            engine = try RedisEngine(configuration)
         } catch {
             throw RedisError(.outOfResources, "The system refuses a file descriptor; raise the limit (ulimit -n).")
         }
-        let engine = RedisEngine(configuration, loop: loop)
         do throws(ThreadError) {
-            try loop.start(serving: engine)
+            try engine.loop.start(serving: engine)
         } catch {
             throw RedisError(.outOfResources, error.message)
         }
-        return (loop, engine)
+        return engine
     }
 }

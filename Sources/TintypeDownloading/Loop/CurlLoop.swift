@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeShims
 import Glibc
 import TintypeConcurrency
 
@@ -15,8 +14,6 @@ import TintypeConcurrency
 final class CurlLoop: SerialExecutor {
     private static let threadName = "tintype-curl"
     private static let batchesBeforeSockets = 8
-    /// The shortest that Linux permits.
-    private static let sliceNanoseconds = 100_000
 
     /// Only jobs of the actor may use it, except for `wake()`.
     let engine: TransferEngine
@@ -89,7 +86,7 @@ final class CurlLoop: SerialExecutor {
     private func run() {
         defer { self.didEnd?() }
         // All loads wait for this thread, which does little at a time: it must not stand behind others that compute.
-        cshims_prefer_short_slices(Self.sliceNanoseconds)
+        POSIXThread.preferShortSlices()
         var batch: [UnownedJob] = []
         var batchesInRow = 0
         while true {

@@ -3,6 +3,7 @@
 import CTintypeHiredis
 import CTintypeShims
 import Glibc
+import TintypeConcurrency
 
 /// A connection to a server, on hiredis' asynchronous interface.
 ///
@@ -58,7 +59,7 @@ final class RedisConnection {
     /// The moment at which the connection was begun.
     let start: Int64
 
-    private let loop: RedisLoop
+    private let loop: SocketLoop
     private var context: UnsafeMutablePointer<redisAsyncContext>?
     /// Allocated, because hiredis keeps its address until the context is freed.
     private let replyGuard: UnsafeMutablePointer<chiredis_guard>
@@ -77,7 +78,7 @@ final class RedisConnection {
     /// Begins to connect; `address` is an IP address.
     ///
     /// Returns `nil`, and sets `failure`, if that fails at once.
-    init?(address: String, port: Int, loop: RedisLoop, now: Int64, failure: inout String) {
+    init?(address: String, port: Int, loop: SocketLoop, now: Int64, failure: inout String) {
         guard let context = redisAsyncConnect(address, CInt(port)) else {
             failure = "There is no memory for a connection."
             return nil

@@ -7,7 +7,7 @@ import TintypeConcurrency
 /// The nodes and calls of a client, on an event loop that is the actor's executor.
 ///
 /// A turn of the loop takes the new calls of all tasks and writes them with one call of the system per connection.
-actor RedisEngine {
+actor RedisEngine: SocketActor {
     /// The first and the longest pause before a call is sent again, in nanoseconds.
     private static let firstRepeatDelay: Int64 = 5_000_000
     private static let longestRepeatDelay: Int64 = 100_000_000
@@ -24,7 +24,9 @@ actor RedisEngine {
         case failed(String)
     }
 
-    private nonisolated let loop: RedisLoop
+    nonisolated let loop: SocketLoop
+    /// The calls of tasks.
+    nonisolated let inbox: RedisInbox
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
     private let configuration: RedisConfiguration
@@ -42,6 +44,7 @@ actor RedisEngine {
     private let resolver = NameResolver()
     private let tasks = TaskOwner()
     private var now = MonotonicClock.now
+    private var events: [RedisInbox.Event] = []
 
     // The subscriptions, which have a connection of their own.
     private var buffers: [String: [MessageBuffer]] = [:]
@@ -54,12 +57,18 @@ actor RedisEngine {
     /// The errors of servers that have refused the greeting, until their connections are removed.
     private var greetingErrors: [ObjectIdentifier: RedisError] = [:]
 
-    init(_ configuration: RedisConfiguration, loop: RedisLoop) {
+    /// Creates the engine and its loop, whose thread does not run yet.
+    ///
+    /// - Throws: ``EpollError`` if the system refuses a descriptor.
+    init(_ configuration: RedisConfiguration) throws(EpollError) {
         self.configuration = configuration
         self.connectTime = configuration.connectTimeout.nanoseconds
         self.directory = RedisDirectory(configuration)
         self.messageSchedule = ReconnectSchedule(configuration)
+        // The epoll set, its wakeup and a few connections.
+        let loop = try SocketLoop(name: "tintype-redis", descriptorCount: 8)
         self.loop = loop
+        self.inbox = RedisInbox(limit: configuration.waitingLimit, wakeup: loop.wakeup)
     }
 
     /// The nodes that the client knows.
@@ -71,19 +80,18 @@ actor RedisEngine {
 
     // MARK: Turns
 
-    /// Serves a socket that is ready.
     func serve(_ descriptor: CInt, events: CInt) {
         guard let connection = self.connections[descriptor] else { return }
         self.now = MonotonicClock.now
         connection.serve(events, now: self.now)
     }
 
-    /// Ends a turn of the loop, and leaves `events` empty.
-    func turn(_ events: inout [RedisInbox.Event]) {
+    func endTurn() {
         self.now = MonotonicClock.now
         self.settleOutcomes()
-        for event in events { self.take(event) }
-        events.removeAll(keepingCapacity: events.capacity <= 1_024)
+        self.inbox.take(into: &self.events)
+        for event in self.events { self.take(event) }
+        self.events.removeAll(keepingCapacity: self.events.capacity <= 1_024)
         guard !self.isStopped else { return }
         self.endExpired()
         self.routeDelayed()
@@ -111,10 +119,9 @@ actor RedisEngine {
 
     private static let shutDownError = RedisError(.shutDown, "The client was shut down.")
 
-    /// The longest time to wait for sockets; -1 is for no limit.
-    ///
     /// A turn has just ended. An attempt whose time had come before then waits for something that ends the wait.
-    var waitMilliseconds: Int {
+    func prepareToWait() -> Int {
+        guard self.inbox.prepareToSleep() else { return 0 }
         var next = self.deadlines.next() ?? .max
         for delayed in self.delayed { next = min(next, delayed.time) }
         if let time = self.directory.nextQuestionTime { next = min(next, time) }
@@ -149,7 +156,7 @@ actor RedisEngine {
             if call.purpose == .directory { self.failDirectory(call) }
             call.expire()
         }
-        let limit = 1_024 + 2 * self.loop.inbox.waitingCount
+        let limit = 1_024 + 2 * self.inbox.waitingCount
         self.deadlines.dropSettled(above: limit)
         self.unrouted.dropSettled(above: limit)
         for node in self.nodes.values { node.queue.dropSettled(above: limit) }
@@ -537,7 +544,7 @@ actor RedisEngine {
 
     private func stop() {
         self.isStopped = true
-        for event in self.loop.inbox.close() {
+        for event in self.inbox.close() {
             switch event {
             case .call(let call): call.fail(Self.shutDownError)
             case .subscribe(let buffer), .unsubscribe(let buffer): buffer.finish()

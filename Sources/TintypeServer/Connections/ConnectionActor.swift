@@ -9,7 +9,7 @@ import TintypeHTTP
 /// The connections of a server, on an event loop that is the actor's executor.
 ///
 /// A handler answers the requests: at once on the loop, or in a task that the connection cancels if its client leaves.
-actor ConnectionActor {
+actor ConnectionActor: SocketActor {
     /// The limits of connections.
     struct Limits: Sendable {
         /// The longest time from the first byte of a request's head to its end.
@@ -58,7 +58,7 @@ actor ConnectionActor {
     /// The time in nanoseconds after which a connection takes no further step in a turn.
     private static let turnTime: UInt64 = 500_000
 
-    private nonisolated let loop: ServerLoop
+    private nonisolated let loop: SocketLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
     private let handler: any RequestHandling
@@ -93,7 +93,7 @@ actor ConnectionActor {
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
     private var date = DateLine(second: time(nil))
 
-    private init(_ loop: ServerLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
+    private init(_ loop: SocketLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
         self.loop = loop
         self.handler = handler
         self.limits = limits
@@ -116,7 +116,8 @@ actor ConnectionActor {
         let listener = try ListeningSocket(address)
         let name = listener.address
         do {
-            let loop = try ServerLoop()
+            // The epoll set, its wakeup, a listener and a few connections.
+            let loop = try SocketLoop(name: "tintype-server", descriptorCount: 16)
             let server = ConnectionActor(loop, handler, limits, listener)
             try loop.start(serving: server)
             await server.listen()
@@ -130,7 +131,8 @@ actor ConnectionActor {
 
     private func listen() {
         guard let listener else { return }
-        self.isListenerPaused = !self.loop.add(listener: listener.descriptor)
+        // Reports waiting connections until they are accepted.
+        self.isListenerPaused = !self.loop.watch(listener.descriptor, events: CInt(CSHIMS_READABLE))
     }
 
     // MARK: Shutdown
@@ -142,7 +144,7 @@ actor ConnectionActor {
         self.isDraining = true
         // Clients may already have sent requests over connections that wait in the kernel.
         for _ in 0..<Self.lastAcceptCount where !self.accept() { break }
-        if let listener { self.loop.remove(listener.descriptor) }
+        if let listener { _ = self.loop.watch(listener.descriptor, events: 0) }
         self.listener = nil
         for case let connection? in self.connections where connection.isIdle { self.close(connection) }
         if self.counters.openConnections > 0 {
@@ -154,14 +156,8 @@ actor ConnectionActor {
             waiting.cancel()
         }
         for case let connection? in self.connections { self.close(connection) }
-        let loop = self.loop
-        await Self.stop(loop)
-    }
-
-    /// Runs off the loop, because the loop's thread cannot wait for its own end.
-    @concurrent
-    private static func stop(_ loop: ServerLoop) async {
-        loop.stop()
+        self.loop.end()
+        await self.loop.join()
     }
 
     private func endDrain() {
@@ -172,13 +168,11 @@ actor ConnectionActor {
 
     // MARK: Turns
 
-    /// The longest time to wait for sockets; -1 is for no limit.
-    var waitMilliseconds: Int {
+    func prepareToWait() -> Int {
         if !self.unfinished.isEmpty { return 0 }
         return self.counters.openConnections == 0 && !self.isListenerPaused ? -1 : Int(Self.scanMilliseconds)
     }
 
-    /// Serves a socket that is ready.
     func serve(_ descriptor: CInt, events: CInt) {
         if descriptor == self.listener?.descriptor {
             _ = self.accept()
@@ -196,7 +190,6 @@ actor ConnectionActor {
         self.advance(connection)
     }
 
-    /// Ends a turn of the loop.
     func endTurn() {
         let unfinished = self.unfinished
         self.unfinished.removeAll(keepingCapacity: true)
@@ -240,7 +233,9 @@ actor ConnectionActor {
                 }
                 return false
             }
-            guard self.loop.add(connection: descriptor) else {
+            // Each change of a connection is reported once.
+            let events = CSHIMS_READABLE | CSHIMS_WRITABLE | CSHIMS_PEER_DONE | CSHIMS_ONCE_EACH
+            guard self.loop.add(descriptor, events: CInt(events)) else {
                 Glibc.close(descriptor)
                 self.pauseListener()
                 return false
@@ -283,7 +278,7 @@ actor ConnectionActor {
     private func pauseListener() {
         guard let listener, !self.isListenerPaused else { return }
         self.isListenerPaused = true
-        self.loop.remove(listener.descriptor)
+        _ = self.loop.watch(listener.descriptor, events: 0)
     }
 
     private func close(_ connection: Connection) {
