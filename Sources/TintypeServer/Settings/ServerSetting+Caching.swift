@@ -31,6 +31,11 @@ extension ServerSetting {
             "the Redis of servers with a common cache: redis://a, redis+cluster://a,b or redis+sentinel://a,b/name"
         ) { $0.shared = $1 },
         ServerSetting(
+            "shared-time",
+            .time,
+            "the longest time for an answer of Redis, before the server goes on without it; default 20ms"
+        ) { $0.sharedTime = $1 },
+        ServerSetting(
             "cold",
             .text("URL"),
             "a bucket behind the other caches, s3://bucket/prefix?region=R or &endpoint=URL, with the key of s3-access-key"

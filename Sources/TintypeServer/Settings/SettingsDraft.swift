@@ -25,6 +25,8 @@ struct SettingsDraft: Sendable {
     var cacheSize: Int?
     /// The URL of the Redis that a cluster shares.
     var shared: String?
+    /// The longest time for an answer of that Redis.
+    var sharedTime: Duration?
     var sharedRevision = ""
     /// The URL of the bucket behind it.
     var cold: String?
@@ -60,6 +62,11 @@ struct SettingsDraft: Sendable {
         do throws(RedisError) {
             var cluster = Cluster.Configuration(redis: try RedisConfiguration(url: shared))
             cluster.revision = self.sharedRevision
+            if let time = self.sharedTime {
+                cluster.redis.commandTimeBudget = time
+                // A silence of this time closes the connection.
+                cluster.redis.connectTimeout = max(cluster.redis.connectTimeout, time)
+            }
             return cluster
         } catch {
             throw SettingError("The setting shared cannot be used. \(error.message)")

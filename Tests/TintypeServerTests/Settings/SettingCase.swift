@@ -299,6 +299,9 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         SettingCase("cache-size", "0") { $0.loader.disk == nil },
         SettingCase("shared", "redis+cluster://10.0.0.5,10.0.0.6") { $0.cluster != nil },
         SettingCase("shared-revision", "7", with: ["--shared redis://10.0.0.5"]) { $0.cluster?.revision == "7" },
+        SettingCase("shared-time", "5s", with: ["--shared redis://10.0.0.5"]) {
+            $0.cluster?.redis.commandTimeBudget == .seconds(5) && $0.cluster?.redis.connectTimeout == .seconds(5)
+        },
         SettingCase("cold", "s3://cache/images?region=eu-central-1") {
             $0.coldTier?.bucket == "cache" && $0.coldTier?.prefix == "images"
         },
