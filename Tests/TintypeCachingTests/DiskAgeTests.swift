@@ -137,7 +137,7 @@ import TintypeTestTraits
         for number in 0..<3 {
             try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old \(number)"))
         }
-        _ = await cache.statistics()
+        await cache.waitForHousekeeping()
         self.clock.advance(by: 2_000)
         try await self.store(cache)
         #expect(self.folder.files().count == 2)

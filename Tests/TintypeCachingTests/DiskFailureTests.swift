@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -157,17 +158,13 @@ import TintypeTestTraits
             let key = CacheKey("a")
             try await cache.store(makeData(10), metadata: .init(), for: key)
             _ = await cache.statistics()
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(7), &limit)
-            let before = limit
-            limit.rlim_cur = 0
-            setrlimit(__rlimit_resource_t(7), &limit)
-            let read = await #expect(throws: CacheError.self) { try await cache.entry(for: key) }
-            let store = await #expect(throws: CacheError.self) {
-                try await cache.store(makeData(20), metadata: .init(), for: key)
+            let (read, store) = await ProcessLimit.withoutDescriptors {
+                let read = await #expect(throws: CacheError.self) { try await cache.entry(for: key) }
+                let store = await #expect(throws: CacheError.self) {
+                    try await cache.store(makeData(20), metadata: .init(), for: key)
+                }
+                return (read, store)
             }
-            limit = before
-            setrlimit(__rlimit_resource_t(7), &limit)
             #expect(read?.code == .tooManyOpenFiles)
             #expect(store?.code == .tooManyOpenFiles)
             #expect(try await cache.entry(for: key)?.data == makeData(10))

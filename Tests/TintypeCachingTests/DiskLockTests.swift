@@ -109,7 +109,8 @@ import TintypeTestTraits
         await until { self.pauses.total >= .milliseconds(10) }
         read.cancel()
         _ = await read.result
-        let store = Task { try await cache.store(makeData(10), metadata: .init(), for: key) }
+        // The store has its place before it waits, because the housekeeper also waits for the lock.
+        let store = Task.immediate { try await cache.store(makeData(10), metadata: .init(), for: key) }
         let before = self.pauses.total
         await until { self.pauses.total >= before + .milliseconds(10) }
         await cache.shutdown()

@@ -229,7 +229,11 @@ import TintypeTestTraits
             let cache = DiskCache(.init(directory: self.folder.url))
             cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
             if number % 3 == 0 { _ = try await cache.entry(for: CacheKey("\(number)")) }
-            if number % 3 == 1 { await cache.shutdown() }
+            if number % 3 == 1 {
+                // A shutdown waits only for a moment for the lock of the folder, which all these caches want.
+                await cache.waitForPendingStores()
+                await cache.shutdown()
+            }
         }
         // A cache without references still writes its waiting stores.
         await until { self.folder.entryFiles().count >= 100 }

@@ -44,8 +44,8 @@ import TintypeTestTraits
 
     @Test func `an owner renews its lock, and a dead owner loses it`() async throws {
         let redis = try await RedisServer()
-        let first = try self.makeStore(redis) { $0.leaseLifetime = .seconds(2) }
-        let second = try self.makeStore(redis)
+        let first = try self.makeStore(redis) { $0.leaseLifetime = .seconds(4) }
+        let second = try self.makeStore(redis) { $0.waitLimit = .seconds(600) }
         let (owner, follower) = (Leases(first), Leases(second))
         #expect(try await owner.data(at: self.makePlace()) == nil)
         let token = try await second.run("GET", "{a}:lock:b", key: "{a}")

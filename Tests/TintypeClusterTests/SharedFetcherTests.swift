@@ -58,7 +58,8 @@ import TintypeTestTraits
     }
 
     @Test func `machines share a confirmation`() async throws {
-        #expect(try await self.count(self.makeRequest(), self.respond(304)) == 1)
+        // On a busy machine, the outcome may be gone before the second machine looks for it.
+        try await until { try await self.count(self.makeRequest(), self.respond(304)) == 1 }
     }
 
     @Test(arguments: ["no-store", "private, max-age=60"])

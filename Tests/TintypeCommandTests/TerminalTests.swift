@@ -51,7 +51,11 @@ import TintypeTestTraits
         #expect(isShown, "\(terminal.text)")
         if columns >= 70 { #expect(terminal.text.contains(#/\[#+\.+\]/#)) }
         // A row that wraps into two lines could not be erased.
-        let rows = terminal.screen.filter { $0.contains(" left") }
+        var rows: [String] = []
+        await until {
+            rows = terminal.screen.filter { $0.contains(" left") }
+            return rows.count == 2
+        }
         #expect(rows.count == 2)
         #expect(rows.allSatisfy { $0.count < Int(columns) })
         #expect(Set(rows.map { $0.firstIndex(of: "[")?.utf16Offset(in: $0) }).count == 1)

@@ -161,7 +161,10 @@ struct SlownessTests {
         let drip = FaultyResponse.drip(Array(pattern(2_000)), size: 1, pauseMilliseconds: 20)
         let origins = try (2...12).map { try FaultyOrigin(["/a": drip], address: "127.0.0.\($0)") }
         let healthy = try FaultyOrigin(["/a": .body([1, 2, 3])])
-        let downloader = DownloadActor()
+        var configuration = DownloadActor.Configuration()
+        // On a busy machine, the default would end the drips before the test does.
+        configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 1, period: .seconds(300))
+        let downloader = DownloadActor(configuration: configuration)
         let drips = origins.flatMap { origin in
             (0..<6).map { number in Task { try await downloader.body(at: origin.url("/a?\(number)")) } }
         }

@@ -111,7 +111,7 @@ struct StarvationTests {
         var configuration = DownloadActor.Configuration()
         configuration.tls.authorities = .file(path: try #require(origin.authorityPath))
         let downloader = DownloadActor(configuration: configuration)
-        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(200))
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(1))
         #expect(try await downloader.error(for: request).code == .timedOut)
         await origin.waitForDisconnect(from: "*")
         #expect(try await downloader.body(at: origin.url("/a")) == Data([1, 2, 3]))

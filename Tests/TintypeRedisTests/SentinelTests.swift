@@ -28,7 +28,7 @@ import TintypeTestTraits
             )
             let lines = [
                 "sentinel monitor main 127.0.0.1 \(self.master.port) 1", "sentinel auth-pass main secret",
-                "sentinel down-after-milliseconds main 300", "sentinel failover-timeout main 2000",
+                "sentinel down-after-milliseconds main 2000", "sentinel failover-timeout main 2000",
             ]
             let sentinel = try await RedisServer(port: nil, configuration: lines, options: ["--sentinel"])
             self.sentinel = sentinel

@@ -2,7 +2,7 @@
 
 import TintypeConcurrency
 
-/// The scripts of a ``FaultyOrigin``, its record of requests, and the tasks that wait for requests.
+/// The scripts of a ``FaultyOrigin``, and its record of requests.
 final class FaultyRecord: Sendable {
     struct Counts {
         var requests = 0
@@ -21,12 +21,6 @@ final class FaultyRecord: Sendable {
         var paths: [String] = []
         var connections = 0
         var floodedBytes = 0
-        fileprivate var observers: [Observer] = []
-    }
-
-    fileprivate struct Observer {
-        let condition: @Sendable (State) -> Bool
-        let continuation: CheckedContinuation<Void, Never>
     }
 
     private let state: Locked<State>
@@ -57,28 +51,13 @@ final class FaultyRecord: Sendable {
         self.state.withLock { $0.heads[path, default: []] }
     }
 
-    /// Changes the state and resumes the tasks whose condition is now true.
     @discardableResult
     func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) -> Result {
-        let (result, satisfied) = self.state.withLock { state -> (Result, [CheckedContinuation<Void, Never>]) in
-            let result = change(&state)
-            let observers = state.observers
-            let satisfied = observers.filter { $0.condition(state) }
-            if !satisfied.isEmpty { state.observers = observers.filter { !$0.condition(state) } }
-            return (result, satisfied.map(\.continuation))
-        }
-        for continuation in satisfied { continuation.resume() }
-        return result
+        self.state.withLock { change(&$0) }
     }
 
-    func wait(until condition: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isSatisfied = self.state.withLock { state -> Bool in
-                if condition(state) { return true }
-                state.observers.append(Observer(condition: condition, continuation: continuation))
-                return false
-            }
-            if isSatisfied { continuation.resume() }
-        }
+    /// Waits until the condition is true, or the test is cancelled because its time is over.
+    func wait(until condition: @Sendable (State) -> Bool) async {
+        await until { self.state.withLock { condition($0) } }
     }
 }

@@ -11,6 +11,29 @@ public enum LoopbackSocket {
         return port
     }
 
+    /// Returns a free port, and a socket that keeps other sockets from it until it is closed.
+    ///
+    /// Clients are refused, because the socket does not listen. A server with `SO_REUSEADDR`, such as Redis, can still
+    /// open the port.
+    static func reservePort() throws -> (descriptor: CInt, port: Int) {
+        let descriptor = try self.make()
+        var isReusable: CInt = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isReusable, socklen_t(MemoryLayout<CInt>.size))
+        var address = self.address(port: 0)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard isBound else {
+            let code = errno
+            close(descriptor)
+            throw TestSupportError("No port could be reserved: errno \(code).")
+        }
+        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
     /// Returns a socket that listens on a free port.
     ///
     /// The socket listens before this method returns, so a client that connects at once is never refused.

@@ -27,6 +27,20 @@ public enum ProcessLimit {
         return try await body()
     }
 
+    /// Lets the process open no more files until `body` ends, except for those that libdispatch opens.
+    public static func withoutDescriptors<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        var old = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old)
+        var low = rlimit(rlim_cur: 0, rlim_max: old.rlim_max)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &low)
+        descriptor_limit_spare_dispatch(true)
+        defer {
+            descriptor_limit_spare_dispatch(false)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old)
+        }
+        return try await body()
+    }
+
     /// Lets the process use at most so much more address space until `body` ends.
     public static func withMemory<Result>(
         atMost byteCount: Int,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// A Redis Cluster of three masters and three replicas that runs beside the tests.
 public final class RedisCluster: Sendable {
     private static let slotCount = 16_384
@@ -18,7 +20,10 @@ public final class RedisCluster: Sendable {
     /// - Throws: ``TestSupportError`` if a server cannot be started.
     public init() async throws {
         var (servers, names): ([RedisServer], [String]) = ([], [])
-        let busPorts = try (0..<2 * Self.masterCount).map { _ in try LoopbackSocket.freePort() }
+        let reservations = try (0..<2 * Self.masterCount).map { _ in try LoopbackSocket.reservePort() }
+        // Once the servers have started, they hold their ports themselves.
+        defer { for (descriptor, _) in reservations { close(descriptor) } }
+        let busPorts = reservations.map(\.port)
         for (number, port) in busPorts.enumerated() {
             let options = [
                 "--cluster-enabled yes", "--cluster-node-timeout 500", "--cluster-port \(port)",
@@ -49,6 +54,8 @@ public final class RedisCluster: Sendable {
         for replica in servers[Self.masterCount...] {
             try await until { try replica.run("INFO", "replication").contains("master_link_status:up") }
         }
+        // On a busy machine, a replica might take over although no test wants it.
+        for server in servers { try server.run("CONFIG", "SET", "cluster-node-timeout", "30000") }
     }
 
     private static func isComplete(_ server: RedisServer) throws -> Bool {

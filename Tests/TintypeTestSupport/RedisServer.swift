@@ -7,6 +7,8 @@ public final class RedisServer: Sendable {
     public let port: Int
     private let folder: TemporaryDirectory
     private let process: ChildProcess
+    /// Keeps other servers from the port while the process starts.
+    private let reservation: CInt?
 
     /// Starts a server on a free port, and returns when it accepts connections.
     ///
@@ -25,7 +27,12 @@ public final class RedisServer: Sendable {
     /// - Throws: ``TestSupportError`` if the server cannot be started.
     public init(port: Int?, configuration: [String] = [], options: [String] = []) async throws {
         self.folder = try TemporaryDirectory()
-        self.port = try port ?? LoopbackSocket.freePort()
+        if let port {
+            (self.reservation, self.port) = (nil, port)
+        } else {
+            let (descriptor, port) = try LoopbackSocket.reservePort()
+            (self.reservation, self.port) = (descriptor, port)
+        }
         try self.folder.write((configuration.joined(separator: "\n") + "\n").utf8, to: "redis.conf")
         let isSentinel = options.contains("--sentinel")
         var arguments = [try Program.path(of: "redis-server", package: "redis-server")]
@@ -35,10 +42,12 @@ public final class RedisServer: Sendable {
         for option in options { arguments += option.split(separator: " ").map(String.init) }
         self.process = try ChildProcess(arguments, log: self.folder.path(of: "log"))
         let ready = isSentinel ? "Sentinel ID is" : "Ready to accept connections"
-        await until { self.log.contains(ready) }
+        await until { self.log.contains(ready) || self.log.contains("aborting") }
+        guard self.log.contains(ready) else { throw TestSupportError("Redis did not start: \(self.log)") }
     }
 
     deinit {
+        if let reservation { close(reservation) }
         self.resume()
     }
 

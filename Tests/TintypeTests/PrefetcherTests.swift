@@ -131,7 +131,10 @@ import TintypeTestTraits
         self.origin.script("/0", .body(try makePNG()))
         self.origin.script("/1", .silence)
         let loader = self.fixture.makeLoader()
-        for await _ in Prefetcher(loader: loader, concurrency: 2).prefetch(self.requests(2)) { break }
+        for await _ in Prefetcher(loader: loader, concurrency: 2).prefetch(self.requests(2)) {
+            await self.origin.waitForRequests(for: "/1")
+            break
+        }
         await self.origin.waitForCancellations(for: "/1")
     }
 

@@ -268,7 +268,7 @@ import TintypeTestTraits
         _ options: [String],
         _ frameCount: Int
     ) async throws {
-        try self.makeAnimation("a.png", loopCount: 3, milliseconds: 250)
+        try self.makeAnimation("a.png", loopCount: 3, milliseconds: 500)
         let terminal = try PseudoTerminal(answers: Self.sixelAnswers)
         let model = try await self.run(["a.png"] + options, on: terminal)
         // The command draws the first image before the animation starts.

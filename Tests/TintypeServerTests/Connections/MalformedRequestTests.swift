@@ -20,6 +20,8 @@ import TintypeTestTraits
         configuration.showsPage = false
         configuration.logFormat = nil
         configuration.loader.disk = nil
+        // On a busy machine, a head that comes byte by byte takes seconds.
+        configuration.load.headTime = .seconds(60)
         // nginx 1.22 takes the sizes of its defaults; only its wait for a body must not hold up the test.
         let nginx = try? NginxOrigin(files: ["health": Data("healthy".utf8)], directives: "lingering_close off;")
         return (try await ImageServer.start(configuration), nginx)

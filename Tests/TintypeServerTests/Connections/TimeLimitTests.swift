@@ -14,7 +14,7 @@ import TintypeTestTraits
 
     @Test("a head that comes byte by byte gains no time")
     func drippedHead() async throws {
-        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = Self.short }) { server in
+        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = .seconds(1) }) { server in
             let client = try await server.client()
             let head = Array("GET /a HTTP/1.1\r\nHost: a\r\nX-Long: \(String(repeating: "x", count: 8_000))".utf8)
             let count = await client.drip(head, milliseconds: 20)
@@ -30,7 +30,7 @@ import TintypeTestTraits
 
     @Test("the time for a head begins anew with each request")
     func laterHead() async throws {
-        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = Self.short }) { server in
+        try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = .seconds(1) }) { server in
             let client = try await server.client()
             #expect(try await client.response(to: "/a").text == "a")
             // With the last request comes the beginning of the next one.
@@ -43,7 +43,7 @@ import TintypeTestTraits
 
     @Test("a connection without a request is closed without a word")
     func silence() async throws {
-        try await ScriptedServer.run(limits: { $0.headTime = Self.short }) { server async throws in
+        try await ScriptedServer.run(limits: { $0.headTime = .seconds(1) }) { server async throws in
             #expect(try await server.client().receiveToEnd().isEmpty)
             #expect(server.handler.records.isEmpty)
         }

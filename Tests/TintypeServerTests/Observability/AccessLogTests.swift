@@ -71,7 +71,9 @@ import TintypeTestTraits
     /// Opens a pipe whose reading end does not block.
     private func openPipe(blocksWriter: Bool = true) throws -> (writer: CInt, reader: CInt) {
         var ends: [CInt] = [0, 0]
+        // A process that another test starts must not keep the pipe open.
         try #require(pipe(&ends) == 0)
+        for end in ends { try #require(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
         try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
         if !blocksWriter { try #require(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0) }
         return (ends[1], ends[0])

@@ -101,7 +101,8 @@ import TintypeTestTraits
             let response = try await fixture.image("w:10")
             #expect(response.status == 503)
             #expect(response["Retry-After"] != nil && response["Cache-Control"] == "no-store")
-            await fixture.origin.waitForDisconnect(from: "/a")
+            // On a busy machine, the time may be over before the origin is asked.
+            if fixture.origin.requestCount(for: "/a") > 0 { await fixture.origin.waitForDisconnect(from: "/a") }
         }
     }
 
@@ -109,7 +110,7 @@ import TintypeTestTraits
     func restingImage() async throws {
         try await ServerFixture.run(["/a": .silence], change: { $0.load.answerTime = .milliseconds(600) }) { fixture in
             #expect(try await fixture.image("w:10").status == 503)
-            await fixture.origin.waitForDisconnect(from: "/a")
+            if fixture.origin.requestCount(for: "/a") > 0 { await fixture.origin.waitForDisconnect(from: "/a") }
             await until { (try? await fixture.image("w:10").text) == "The image took too long a moment ago.\n" }
             let count = fixture.origin.requestCount(for: "/a")
             let refused = try await fixture.image("w:10")
@@ -147,6 +148,8 @@ import TintypeTestTraits
             await follower.request(fixture.target("w:10", "/a"))
             let connections = try #require(fixture.server.service.handler.status.connections.withLock { $0 })
             await until { await connections.counters.waitingRequests == 2 }
+            // The second request must have joined the load, not only have been read.
+            await until { await fixture.statistics.encoded.joined == 1 }
             await leader.close()
             await until { await connections.counters.waitingRequests == 1 }
             latch.open()

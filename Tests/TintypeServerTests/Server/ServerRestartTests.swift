@@ -26,7 +26,7 @@ import TintypeTestTraits
                 [
                     "/bin/sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", folder.path(of: "\(name).pid"), program, "serve",
                     "--listen", "127.0.0.1:0", "--cache-dir", folder.path(of: "cache"), "--allow-network", "loopback",
-                    "--log-format", "none", "--answer-time", "60s",
+                    "--log-format", "none", "--answer-time", "60s", "--download-time", "60s",
                 ],
                 environment: ["HOME": folder.path],
                 log: log

@@ -114,25 +114,29 @@ import TintypeTestTraits
         #expect(await loader.loadCount == 0)
     }
 
-    @Test func `loaders come and go, and leave no thread and no descriptor`() async throws {
-        let origin = try FaultyOrigin(["/a": .body(try makePNG())])
-        func round() async throws {
-            let loader = self.fixture.makeLoader { $0.disk = nil }
-            _ = try await loader.image(for: origin.url("/a"))
-            await loader.shutdown()
+    @Test func `loaders come and go, and leave no thread and no descriptor`() async {
+        // The sockets of other tests would count.
+        await #expect(processExitsWith: .success) {
+            let fixture = try LoaderFixture()
+            let origin = try FaultyOrigin(["/a": .body(try makePNG())])
+            func round() async throws {
+                let loader = fixture.makeLoader { $0.disk = nil }
+                _ = try await loader.image(for: origin.url("/a"))
+                await loader.shutdown()
+            }
+            // The shutdown takes effect although the loader still exists.
+            let kept = fixture.makeLoader { $0.disk = nil }
+            _ = try await kept.image(for: origin.url("/a"))
+            await kept.shutdown()
+            let error = await #expect(throws: DownloadError.self) {
+                try await kept.downloads.response(for: DownloadRequest(url: origin.url("/a")))
+            }
+            #expect(error?.code == .shutDown)
+            for _ in 0..<20 { try await round() }
+            let before = try Resources.now()
+            for _ in 0..<60 { try await round() }
+            await until { ((try? Resources.now().descriptors) ?? .max) <= before.descriptors + 16 }
         }
-        // The shutdown takes effect although the loader still exists.
-        let kept = self.fixture.makeLoader { $0.disk = nil }
-        _ = try await kept.image(for: origin.url("/a"))
-        await kept.shutdown()
-        let error = await #expect(throws: DownloadError.self) {
-            try await kept.downloads.response(for: DownloadRequest(url: origin.url("/a")))
-        }
-        #expect(error?.code == .shutDown)
-        for _ in 0..<20 { try await round() }
-        let before = try Resources.now()
-        for _ in 0..<60 { try await round() }
-        await until { ((try? Resources.now().descriptors) ?? .max) <= before.descriptors + 16 }
     }
 
     // MARK: During a transfer

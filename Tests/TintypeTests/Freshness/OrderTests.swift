@@ -105,7 +105,14 @@ import TintypeTestTraits
                 if key.isDerived { await gate.wait() }
             }
         )
-        let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheActor(tiers: [tier]) }
+        // Both loads must wait for one decode.
+        let latch = Latch()
+        let loader = self.makeLoader(.neverRevalidate) {
+            $0.cache = CacheActor(tiers: [tier])
+            $0.coders = CoderRegistry(coders: [
+                JPEGCoder(), CountingCoder(PNGCoder(), self.fixture.decodes, heldBy: latch),
+            ])
+        }
         let kept = ImageRequest(
             source: .init(url: origin.url),
             rendering: .init(thumbnail: .stretch(width: 4, height: 3)),
@@ -117,8 +124,9 @@ import TintypeTestTraits
         let notKeptRequest = notKept
         let first = Task { try await loader.response(for: kept) }
         let second = Task { try await loader.response(for: notKeptRequest) }
-        await until { tier.storeCount.count == 1 }
         await until { await loader.waiterCount == 2 }
+        latch.open()
+        await until { tier.storeCount.count == 1 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         await until { await loader.waiterCount == 1 }
