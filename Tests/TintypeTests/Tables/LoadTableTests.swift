@@ -10,9 +10,16 @@ import TintypeTestTraits
 @Suite(.computing) struct LoadTableTests {
     typealias Table = LoadTable
 
+    // A debug build takes ten times as long; `make smoke` tests an optimised one.
+    #if DEBUG
+        private static let sequenceCount = 500
+    #else
+        private static let sequenceCount = 2_000
+    #endif
+
     @Test(arguments: 0..<50) func `no older body or image ever replaces a newer one`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        for _ in 0..<2_000 {
+        for _ in 0..<Self.sequenceCount {
             var world = LoadWorld(LoadWorld.Mode.allCases.randomElement(using: &random) ?? .always)
             let salt = UInt64.random(in: 0..<1_000, using: &random)
             // In every second sequence, the disk refuses one body in seven.
