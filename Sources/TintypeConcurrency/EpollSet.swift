@@ -3,9 +3,9 @@
 package import CTintypeShims
 import Glibc
 
-/// An epoll set whose wait another thread can end, for event loops.
+/// An epoll set for an event loop, whose wait another thread can end.
 ///
-/// Not sendable, except for ``wakeup``: only the loop's thread touches it.
+/// Not sendable: only the loop's thread may use it, except for ``wakeup``.
 package final class EpollSet {
     /// Ends a wait.
     ///
@@ -28,9 +28,9 @@ package final class EpollSet {
             _ = write(self.descriptor, &one, 8)
         }
 
-        /// Waits for ``wake()`` alone.
+        /// Waits only for ``wake()``.
         ///
-        /// May return at once because of a call that has ended another wait.
+        /// May return at once because of an earlier call that has ended another wait.
         package func wait() {
             var value: UInt64 = 0
             while read(self.descriptor, &value, 8) < 0, errno == EINTR {}
@@ -44,7 +44,7 @@ package final class EpollSet {
     /// Creates a set.
     ///
     /// - Parameter descriptorCount: The descriptors that the loop needs, including the two of the set.
-    /// - Throws: ``EpollError`` if the system refuses a descriptor, or few would be left.
+    /// - Throws: ``EpollError`` if the system refuses a descriptor, or if too few would be left.
     package init(descriptorCount: CInt) throws(EpollError) {
         guard cshims_has_descriptors(descriptorCount) != 0 else { throw EpollError(code: errno) }
         self.wakeup = try Wakeup()
@@ -65,14 +65,14 @@ package final class EpollSet {
         cshims_epoll_add(self.epoll, descriptor, events) == 0
     }
 
-    /// Changes the events of a descriptor, or adds it; 0 removes it.
+    /// Changes the events of a descriptor, or adds the descriptor; `events` of 0 removes it.
     ///
-    /// Returns 0, or the reason why the system refuses it.
+    /// Returns 0, or an `errno` if the system refuses the change.
     package func set(_ descriptor: CInt, events: CInt) -> CInt {
         cshims_epoll_set(self.epoll, descriptor, events) == 0 ? 0 : errno
     }
 
-    /// Waits at most so long (-1: without limit), and lends the descriptors that are ready to `body`.
+    /// Waits for at most `milliseconds` (-1: without limit), and lends the events of the ready descriptors to `body`.
     package func wait(milliseconds: Int, _ body: (UnsafeMutableBufferPointer<cshims_event>) -> Void) {
         let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
         precondition(count >= 0, "the event loop cannot wait: \(String(cString: strerror(errno)))")

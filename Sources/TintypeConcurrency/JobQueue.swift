@@ -8,12 +8,12 @@ package protocol JobThread: SerialExecutor {
 
     var queue: JobQueue { get }
 
-    /// Starts the thread, which does what ``JobQueue/next(_:)`` says until that is the end.
+    /// Starts the thread, which takes its steps from ``JobQueue/next(_:)`` until ``JobQueue/Step/end``.
     ///
-    /// The queue is locked meanwhile: it may call nothing of it.
+    /// Must not call the queue, which is locked during the call.
     func startThread() throws(StartError)
 
-    /// Ends the sleep of the thread that goes on, or the next one.
+    /// Ends the current sleep of the thread, or its next one.
     func wakeThread()
 }
 
@@ -26,9 +26,9 @@ package final class JobQueue: Sendable {
     package enum Step {
         /// Run the jobs.
         case run
-        /// Sleep until it is woken, or until something else that it waits for.
+        /// Sleep until woken, or until another event for which the thread waits.
         case sleep
-        /// Sleep until it is woken, and touch nothing: a task runs jobs.
+        /// Sleep until woken, and touch nothing, because a task runs the jobs.
         case park
         case end
     }
@@ -36,12 +36,12 @@ package final class JobQueue: Sendable {
     private struct State {
         var jobs: [UnownedJob] = []
         var hasThread = false
-        /// Whether the thread waits, or is about to, and so must be woken.
+        /// Whether the thread sleeps, or is about to sleep, and so must be woken.
         var isSleeping = false
-        /// Whether a task runs jobs, for want of a thread; a thread that was started meanwhile waits for its end.
+        /// Whether a task runs the jobs for lack of a thread; a thread that starts meanwhile waits for the task to end.
         var isLent = false
         var isStopping = false
-        /// Whether there is no thread any more, or soon, and jobs run on the cooperative pool.
+        /// Whether the thread has ended, or soon will, so that jobs run on the cooperative pool.
         var isRetired = false
         var hasEnded = false
     }
@@ -54,7 +54,7 @@ package final class JobQueue: Sendable {
     }
 
     private let state = Locked(State())
-    /// To be seen without the lock.
+    /// Whether the thread was started; readable without the lock.
     private let hasStarted = Atomic(false)
     /// The identity of the thread that runs jobs, or 0; written by that thread.
     private let runner = Atomic<UInt>(0)
@@ -69,7 +69,7 @@ package final class JobQueue: Sendable {
     /// Whether the thread was started.
     package var hasThread: Bool { self.hasStarted.load(ordering: .relaxed) }
 
-    /// Whether a job that comes now is run at once, or as soon as there is a thread.
+    /// Whether a job that is enqueued now runs at once, or as soon as there is a thread.
     package var isIdle: Bool {
         self.state.withLock { $0.jobs.isEmpty && !$0.isLent && ($0.isSleeping || !$0.hasThread) }
     }
@@ -87,7 +87,7 @@ package final class JobQueue: Sendable {
 
     /// Starts the thread of `owner`, unless it was started or the queue was stopped.
     ///
-    /// - Throws: The error of the owner. A later call tries again.
+    /// - Throws: The owner's error. A later call tries again.
     package func start<Owner: JobThread>(_ owner: Owner) throws(Owner.StartError) {
         guard !self.hasThread else { return }
         try self.state.withLock { state throws(Owner.StartError) in
@@ -105,7 +105,7 @@ package final class JobQueue: Sendable {
 
     /// Queues `job`; safe from any thread.
     ///
-    /// Traps once the thread has ended: the job could never run.
+    /// Traps if the queue was stopped and the thread has ended, because the job could never run.
     package func enqueue<Owner: JobThread>(_ job: consuming ExecutorJob, for owner: Owner) {
         // The job may run, and end the actor and the owner with it, before the wake below.
         let retained = Unmanaged.passRetained(owner)
@@ -137,8 +137,9 @@ package final class JobQueue: Sendable {
         }
     }
 
-    /// Lets the thread of `owner` run the queued jobs and then end; does nothing and returns false if that was done
-    /// before.
+    /// Lets the thread of `owner` run the queued jobs and then end.
+    ///
+    /// Does nothing and returns false if the queue was already stopped.
     package func stop(_ owner: some JobThread) -> Bool {
         let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
             guard !state.isStopping else { return (false, false) }
@@ -154,7 +155,8 @@ package final class JobQueue: Sendable {
 
     /// Lets the thread of `owner` run the queued jobs and then end; later jobs run on the cooperative pool.
     ///
-    /// Unlike after ``stop(_:)``, the executor still works. Does nothing and returns false if that was done before.
+    /// Unlike after ``stop(_:)``, the executor still works. Does nothing and returns false if the queue was already
+    /// stopped or retired.
     package func retire(_ owner: some JobThread) -> Bool {
         let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
             guard !state.isStopping, !state.isRetired else { return (false, false) }
@@ -166,7 +168,7 @@ package final class JobQueue: Sendable {
         return isFirst
     }
 
-    /// Returns the next step of the thread, and puts the jobs to run into `batch`, which is empty.
+    /// Returns the next step of the thread, and puts the jobs to run into `batch`, which must be empty.
     package func next(_ batch: inout [UnownedJob]) -> Step {
         let step = self.state.withLock { state -> Step in
             state.isSleeping = false
@@ -200,7 +202,7 @@ package final class JobQueue: Sendable {
         batch.removeAll(keepingCapacity: true)
     }
 
-    /// Runs jobs on the calling thread until the queue is empty, or a thread can run them.
+    /// Runs jobs on the calling thread until the queue is empty, or until there is a thread to run them.
     private func runLent(for owner: some JobThread) {
         var batch: [UnownedJob] = []
         while true {

@@ -7,10 +7,10 @@ package protocol SocketActor: Actor {
     /// Serves a socket that is ready.
     func serve(_ descriptor: CInt, events: CInt)
 
-    /// Ends a turn of the loop, which has run jobs or served sockets.
+    /// Ends a turn of the loop, in which it ran jobs or served sockets.
     func endTurn()
 
-    /// Returns the longest time to wait for sockets, in milliseconds; -1 is for no limit.
+    /// Returns the longest time to wait for sockets, in milliseconds; -1 means no limit.
     func prepareToWait() -> Int
 }
 
@@ -93,14 +93,14 @@ package final class SocketLoop: SerialExecutor {
 
     // MARK: Sockets, on the thread of the loop
 
-    /// Adds a descriptor that the loop does not have yet; returns false if the system refuses it.
+    /// Adds a descriptor that is not in the loop yet; returns false if the system refuses it.
     package func add(_ descriptor: CInt, events: CInt) -> Bool {
         self.sockets.add(descriptor, events: events)
     }
 
-    /// Changes the events of a descriptor, or adds it; 0 removes it.
+    /// Changes the events of a descriptor, or adds the descriptor; `events` of 0 removes it.
     ///
-    /// Returns false if the system refuses it.
+    /// Returns false if the system refuses the change.
     package func watch(_ descriptor: CInt, events: CInt) -> Bool {
         self.sockets.set(descriptor, events: events) == 0
     }

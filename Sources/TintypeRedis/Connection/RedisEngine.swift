@@ -6,16 +6,16 @@ import TintypeConcurrency
 
 /// The nodes and calls of a client, on an event loop that is the actor's executor.
 ///
-/// A turn of the loop takes the new calls of all tasks and writes them with one call of the system per connection.
+/// A turn of the loop takes the new calls of all tasks and writes them with one system call per connection.
 actor RedisEngine: SocketActor {
     /// The first and the longest pause before a call is sent again, in nanoseconds.
     private static let firstRepeatDelay: Int64 = 5_000_000
     private static let longestRepeatDelay: Int64 = 100_000_000
-    /// The most times that a read is sent again after a lost connection.
+    /// The maximum number of times that a read is sent again after a lost connection.
     private static let repeatLimit = 16
-    /// The most redirections that are followed without a pause.
+    /// The maximum number of redirections that are followed without a pause.
     private static let redirectionLimit = 4
-    /// The time without messages after which the client checks that its subscriptions still exist, in nanoseconds.
+    /// The time between two checks that the client's subscriptions still exist, in nanoseconds.
     private static let probeInterval: Int64 = 5_000_000_000
 
     private enum NameState {
@@ -37,7 +37,7 @@ actor RedisEngine: SocketActor {
     private var deadlines = DeadlineQueue()
     /// The calls whose node is not known yet.
     private var unrouted = CallQueue()
-    /// The calls that are sent again at a moment.
+    /// The calls that are sent again later, and when.
     private var delayed: [(time: Int64, call: RedisCall)] = []
     private var directoryCall: (call: RedisCall, address: RedisAddress)?
     private var names: [String: NameState] = [:]
@@ -119,7 +119,10 @@ actor RedisEngine: SocketActor {
 
     private static let shutDownError = RedisError(.shutDown, "The client was shut down.")
 
-    /// A turn has just ended. An attempt whose time had come before then waits for something that ends the wait.
+    /// Returns the time until the next deadline or attempt, in milliseconds.
+    ///
+    /// Attempts that were due in the turn that has just ended do not count: another event continues them, such as the
+    /// result of a name look-up.
     func prepareToWait() -> Int {
         guard self.inbox.prepareToSleep() else { return 0 }
         var next = self.deadlines.next() ?? .max
@@ -141,7 +144,7 @@ actor RedisEngine: SocketActor {
         return nanoseconds <= 0 ? 0 : Int(min((nanoseconds + 999_999) / 1_000_000, 60_000))
     }
 
-    /// The moment at which a connection counts as broken if nothing comes before.
+    /// The moment at which a connection counts as broken if nothing arrives before.
     private func patience(with connection: RedisConnection) -> Int64 {
         switch connection.phase {
         case .connecting, .greeting: connection.start + self.connectTime
@@ -171,7 +174,7 @@ actor RedisEngine: SocketActor {
 
     // MARK: Calls
 
-    /// Gives a call to the node that takes it.
+    /// Gives a call to the node that handles its command.
     private func route(_ call: RedisCall) {
         guard let command = call.command else { return }
         guard let address = self.directory.target(of: command, now: self.now) else {
@@ -198,7 +201,7 @@ actor RedisEngine: SocketActor {
         self.delay(call, error)
     }
 
-    /// Sends a call again after a pause, or fails it if its time does not suffice.
+    /// Sends a call again after a pause, or fails it if it has too little time left.
     private func delay(_ call: RedisCall, _ error: RedisError) {
         let doublings = min(call.recordRepeat(error) - 1, 10)
         let time = self.now + min(Self.firstRepeatDelay << doublings, Self.longestRepeatDelay)
@@ -222,7 +225,7 @@ actor RedisEngine: SocketActor {
         return node
     }
 
-    /// Gives waiting calls to the connections of a node, and opens one if that helps.
+    /// Gives waiting calls to the connections of a node, and opens a new connection if that helps.
     private func sendQueue(of node: RedisNode) {
         var next = node.leastBusy
         while let connection = next, connection.hasRoom, let (call, command, needsAsking) = node.queue.popFirst() {
@@ -271,7 +274,7 @@ actor RedisEngine: SocketActor {
         for command in Greeting(self.configuration, role: node.role).commands { self.send(command, over: connection) }
     }
 
-    /// Sends a command of the client's own.
+    /// Sends one of the client's own commands.
     private func send(_ command: RedisCommand, over connection: RedisConnection) {
         let call = RedisCall(command, purpose: .greeting, timeBudget: .zero, now: self.now)
         connection.send(call, command, now: self.now)
@@ -316,7 +319,7 @@ actor RedisEngine: SocketActor {
         }
     }
 
-    /// Handles what connections have recorded; returns whether there was anything.
+    /// Handles the outcomes and messages of all connections; returns whether there was anything to handle.
     @discardableResult
     private func settleOutcomes() -> Bool {
         self.connections.values.reduce(false) { self.settleOutcomes(of: $1) || $0 }
@@ -344,7 +347,7 @@ actor RedisEngine: SocketActor {
         return self.nodes.values.first { node in node.connections.contains { $0 === connection } }
     }
 
-    /// Judges the replies to the greeting.
+    /// Checks the replies to the greeting.
     private func settleGreeting(
         _ outcomes: [RedisConnection.Outcome],
         of connection: RedisConnection,
@@ -401,7 +404,7 @@ actor RedisEngine: SocketActor {
         }
     }
 
-    /// Decides what the error of a server means for a call.
+    /// Decides what a server's error means for a call.
     private func judge(_ text: String, _ call: RedisCall, _ node: RedisNode) {
         if self.directory.hasAlternatives, let redirection = Redirection(text, from: node.address) {
             guard call.recordRepeat(nil) <= Self.redirectionLimit else {
@@ -515,7 +518,7 @@ actor RedisEngine: SocketActor {
         }
     }
 
-    /// Opens the connection for messages, and checks now and then that it still works.
+    /// Opens the connection for messages, and checks regularly that it still works.
     private func advanceMessages() {
         guard !self.buffers.isEmpty else { return }
         if let connection = self.messageConnection {

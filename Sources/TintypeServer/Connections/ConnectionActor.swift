@@ -8,7 +8,7 @@ import TintypeHTTP
 
 /// The connections of a server, on an event loop that is the actor's executor.
 ///
-/// A handler answers the requests: at once on the loop, or in a task that the connection cancels if its client leaves.
+/// A handler answers each request at once on the loop, or in a task that the connection cancels if its client leaves.
 actor ConnectionActor: SocketActor {
     /// The limits of connections.
     struct Limits: Sendable {
@@ -20,25 +20,25 @@ actor ConnectionActor: SocketActor {
         var answerTime: Duration = .seconds(15)
         /// The period in which a client must send or take ``minimumByteCount``.
         var progressTime: Duration = .seconds(10)
-        /// The least bytes that a client must send of a body, or take of an answer, in each ``progressTime``.
+        /// The minimum number of bytes that a client must send of a body or take of an answer in each ``progressTime``.
         var minimumByteCount = 10_240
         /// The most connections at once; a further one takes the place of an idle one, or waits to be accepted.
         var connectionCount = 20_000
         /// The most bytes of all bodies that are being received.
         var bodyByteCount = 128 << 20
-        /// The most bytes in memory of unsent answers; beyond it, the server closes the slowest connections.
+        /// The most bytes of unsent answers in memory; beyond that, the server closes the slowest connections.
         var unsentByteCount = 256 << 20
         /// The most periods of ``progressTime`` that a client may take for one body.
         var periodCount = 6
     }
 
-    /// The numbers of connections and bytes.
+    /// The numbers of connections and requests.
     struct Counters: Sendable {
         var openConnections = 0
         var acceptedConnections: UInt64 = 0
         /// The requests that wait for an answer from a task.
         var waitingRequests = 0
-        /// The clients that left before they had an answer.
+        /// The requests whose clients left before they had an answer.
         var leftRequests: UInt64 = 0
         /// The connections that a time limit ended.
         var expiredConnections: UInt64 = 0
@@ -53,7 +53,7 @@ actor ConnectionActor: SocketActor {
     private static let scanMilliseconds: UInt64 = 250
     /// The nanoseconds after which a connection with an incomplete head counts as idle; honest clients are faster.
     private static let slowHeadTime: UInt64 = 1_000_000_000
-    /// The steps, such as requests with ready answers, that one connection may take in a turn of the loop.
+    /// The number of steps, such as requests with ready answers, that a connection may take in a turn of the loop.
     private static let stepsPerTurn = 32
     /// The time in nanoseconds after which a connection takes no further step in a turn.
     private static let turnTime: UInt64 = 500_000
@@ -67,25 +67,25 @@ actor ConnectionActor: SocketActor {
     private let times: (head: UInt64, idle: UInt64, answer: UInt64, progress: UInt64)
     private let serverField: [UInt8]
     private var listener: ListeningSocket?
-    /// Whether the listener is out of the loop, because the process has no room for more connections.
+    /// Whether the listener is not in the loop, because the process has no room for more connections.
     private var isListenerPaused = false
     /// The connections by descriptor.
     private var connections: [Connection?] = []
     private(set) var counters = Counters()
     private var lastWaitNumber: UInt64 = 0
-    /// The lengths of the bodies that are being received.
+    /// The total length of the bodies that are being received.
     private var bodyByteCount = 0
-    /// The bodies in memory of the answers that are being sent, and the connections that send each of them.
+    /// The bodies in memory of unsent answers, and the number of connections that send each of them.
     private var unsentBodies: [BodyIdentity: Int] = [:]
-    /// The bytes of these bodies.
+    /// The total length of these bodies.
     private var unsentByteCount = 0
-    /// The identifiers of requests continue from a random number, so that several processes have different ones.
+    /// Request identifiers count up from a random number, so that different processes have different ones.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
-    /// The connections that go on in the next turn.
+    /// The connections that continue in the next turn.
     private var unfinished: [Connection] = []
     private var nextScan: UInt64 = 0
-    /// The connections that the last search found idle, and since when; the one that has waited longest is the last.
+    /// The connections that the last search found idle, and since when; the one that has waited longest is last.
     private var idleConnections: [(connection: Connection, start: UInt64)] = []
     /// The time in nanoseconds before which no new search for idle connections begins.
     private var nextIdleLook: UInt64 = 0
@@ -210,7 +210,7 @@ actor ConnectionActor: SocketActor {
 
     // MARK: Connections
 
-    /// Accepts connections; returns false if no more of them wait, or if the process has no room.
+    /// Accepts connections; returns false if no more are waiting, or if the process has no room.
     private func accept() -> Bool {
         guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
@@ -254,9 +254,9 @@ actor ConnectionActor: SocketActor {
         return true
     }
 
-    /// Returns the connection that has been idle for longest, or `nil` if the last search found no other one.
+    /// Returns the connection that has been idle the longest, or `nil` if the last search found no more.
     ///
-    /// A search through all connections takes a millisecond or more, so there is at most one in each period of scans.
+    /// A search through all connections takes a millisecond or more, so there is at most one in each scan period.
     private func takeLongestIdle() -> Connection? {
         let now = Self.nanoseconds
         if self.idleConnections.isEmpty, now >= self.nextIdleLook {
@@ -389,7 +389,7 @@ actor ConnectionActor: SocketActor {
         return true
     }
 
-    /// Receives bytes into the buffer; returns `nil` without bytes, or if the connection has ended.
+    /// Receives bytes into the buffer; returns `nil` if there are none, or if the connection has ended.
     private func receive(_ connection: Connection) -> Int? {
         while true {
             let count = recv(connection.descriptor, &self.buffer, Self.readSize, 0)
@@ -435,7 +435,7 @@ actor ConnectionActor: SocketActor {
         }
     }
 
-    /// Returns the bytes that count towards ``Limits/bodyByteCount``; none for short bodies, such as purges.
+    /// Returns the number of bytes that count towards ``Limits/bodyByteCount``; 0 for short bodies, such as purges.
     private static func countedLength(_ length: Int) -> Int { length > self.readSize ? length : 0 }
 
     /// Reads the body of a request; returns false if the connection must wait.
@@ -487,7 +487,7 @@ actor ConnectionActor: SocketActor {
         await handler.answer(to: request)
     }
 
-    /// Sends an answer, unless the request with this number has ended without it.
+    /// Sends an answer, unless the request with this number has already ended.
     private func finish(_ descriptor: CInt, _ number: UInt64, _ answer: ServerAnswer) {
         guard let connection = self.connections[Int(descriptor)], connection.waitNumber == number,
             case .waiting = connection.phase
@@ -581,10 +581,10 @@ actor ConnectionActor: SocketActor {
         if self.unsentByteCount > self.limits.unsentByteCount { self.closeSlowestOutputs() }
     }
 
-    /// Ends the connections that take their answers slowest, until an eighth of the limit is free.
+    /// Closes the connections that take their answers most slowly, until an eighth of the limit is free.
     ///
-    /// The clients of a shared body are closed together or not at all: it stays in memory until its last client has it.
-    /// The fastest of them decides.
+    /// The connections that share a body are closed together or not at all, because the body stays in memory until its
+    /// last client has it. The fastest of these clients decides.
     private func closeSlowestOutputs() {
         let now = Self.nanoseconds
         let unsent = self.connections.compactMap { $0 }.filter { $0.unsentBody != nil }
@@ -610,13 +610,13 @@ actor ConnectionActor: SocketActor {
         connection.exchange = nil
     }
 
-    /// Returns the least bytes that a client must send or take in a period; more for a large body, to end it in time.
+    /// Returns the bytes that a client must send or take in a period; more for a large body, so that it ends in time.
     private func leastProgress(of connection: Connection) -> Int {
         let byteCount = connection.output?.body.count ?? connection.exchange?.head?.contentLength ?? 0
         return max(self.limits.minimumByteCount, byteCount / max(1, self.limits.periodCount))
     }
 
-    /// Discards the input of a connection after its last answer; returns false if it must wait.
+    /// Discards the input of a connection after its last answer; returns false if it must wait, or has ended.
     private func discardInput(of connection: Connection) -> Bool {
         guard !connection.isPeerDone || connection.mayHaveInput else {
             self.close(connection)
@@ -634,7 +634,7 @@ actor ConnectionActor: SocketActor {
 
     /// Ends the phases that have taken too long.
     ///
-    /// Checking a connection takes a few nanoseconds. Keeping them sorted by deadline would cost more at each change.
+    /// Checking a connection takes a few nanoseconds. Sorting connections by deadline would cost more at each change.
     private func endExpired(_ now: UInt64) {
         for case let connection? in self.connections where connection.deadline <= now { self.expire(connection) }
     }
@@ -673,7 +673,7 @@ actor ConnectionActor: SocketActor {
 }
 
 extension Duration {
-    /// The duration in milliseconds as a limit: longer ones than 30 years are as good as none.
+    /// The duration in milliseconds as a limit, at most about 30 years, which is as good as no limit.
     fileprivate var limitMilliseconds: UInt64 {
         UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
     }
