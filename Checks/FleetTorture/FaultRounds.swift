@@ -44,6 +44,8 @@ struct FaultRounds {
         let load = Load(servers: servers, reference: reference, origin: origin, downloads: downloads)
         let faults = Faults(network: network, redis: redis, client: client, servers: servers, load: load)
         let clients = Task { await load.run(seed: self.seed) }
+        let outages = Outages(load: load, redis: redis, servers: servers, redisPort: port, report: self.report)
+        try await outages.run()
         try await faults.run(until: .now + .seconds(seconds), seed: self.seed)
         clients.cancel()
         await clients.value

@@ -3,15 +3,16 @@
 import Foundation
 import TintypeTestSupport
 
-/// Runs three servers that share a Redis under load while random faults happen, and then loaders that share a Redis
-/// Cluster whose slots move and whose master dies.
+/// Runs three servers that share a Redis under load while Redis is away, and while random faults happen, and then loaders
+/// that share a Redis Cluster whose slots move and whose master dies.
 ///
 ///     FleetTorture [SECONDS [SEED]]           both parts; default 600 seconds, and a seed that is drawn and printed
-///     FleetTorture faults [SECONDS [SEED]]    only the random faults
+///     FleetTorture faults [SECONDS [SEED]]    only the outages and the random faults
 ///     FleetTorture cluster [SEED]             only the Redis Cluster, which takes about a minute
 ///
 /// Exits with 1, and names the missed bar, if an answer is wrong, if a request fails although its server was not killed,
-/// if a lock remains, if the servers do not use Redis again after the faults, or if moved slots lose entries.
+/// if a lock remains, if the servers wait for a Redis that is away, if they do not use it again, or if moved slots lose
+/// entries.
 @main
 enum FleetTorture {
     static func main() async {
@@ -23,7 +24,7 @@ enum FleetTorture {
         do {
             let hasNamespaces = try Network.enterNamespace()
             let watchdog = Task {
-                try await Task.sleep(for: .seconds(seconds + 300))
+                try await Task.sleep(for: .seconds(seconds + 400))
                 Report.say("failed: a request or a fault does not end")
                 exit(1)
             }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TintypeTestSupport
+
+/// Redis killed and then paused, one after the other and without other faults, so that times can be compared.
+struct Outages {
+    private static let phase = Duration.seconds(20)
+    /// The commands of Redis for which a load waits: for the result, for its source, and for the lock.
+    private static let commandCount = 3
+    /// The default time of a server for a command.
+    private static let commandMilliseconds = 20.0
+    /// The longest time until a server stops asking a Redis that does not answer.
+    private static let circuitLimit = Duration.seconds(1)
+    private static let closingLimit = Duration.seconds(15)
+
+    let load: Load
+    let redis: Member
+    let servers: [Server]
+    let redisPort: Int
+    let report: Report
+
+    /// Runs both outages under load, which has begun.
+    func run() async throws {
+        // The first images are new everywhere.
+        try await Task.sleep(for: Self.phase / 4)
+        let calm = try await self.slowest(during: "calm")
+
+        self.redis.kill()
+        let killed = try await self.slowest(during: "Redis killed")
+        try await self.redis.start()
+        let limit = calm + Double(Self.commandCount) * Self.commandMilliseconds
+        self.report.bar(
+            "without Redis, 99 % of the answers come within the time of \(Self.commandCount) commands more",
+            killed <= limit,
+            "\(Int(killed)) ms instead of \(Int(calm)) ms"
+        )
+
+        // The longest pause of a circuit is over, and all servers use Redis again.
+        try await Task.sleep(for: Self.closingLimit)
+        let (threads, connections) = (self.threadCount, self.connectionCount)
+        let openings = self.servers.map { self.openingCount(of: $0) }
+        self.redis.pause()
+        let opening = try await time(within: Self.circuitLimit * 5) {
+            zip(self.servers, openings).allSatisfy { self.openingCount(of: $0) > $1 }
+        }
+        _ = try await self.slowest(during: "Redis paused")
+        let (laterThreads, laterConnections) = (self.threadCount, self.connectionCount)
+        self.redis.resume()
+        self.report.bar(
+            "with Redis paused, all circuits open within \(Self.circuitLimit.text)",
+            opening.map { $0 <= Self.circuitLimit } ?? false,
+            opening.map { "after \($0.text)" } ?? "not all"
+        )
+        self.report.bar(
+            "with Redis paused, no server has more threads or connections to it",
+            zip(laterThreads, threads).allSatisfy { $0 <= $1 } && laterConnections <= connections,
+            "threads \(threads), then \(laterThreads); connections \(connections), then \(laterConnections)"
+        )
+    }
+
+    /// Returns the time in milliseconds of the slowest hundredth of the answers in a phase.
+    private func slowest(during name: String) async throws -> Double {
+        let start = self.load.ledger.milliseconds.count
+        try await Task.sleep(for: Self.phase)
+        let times = self.load.ledger.milliseconds.dropFirst(start).sorted()
+        guard !times.isEmpty else { throw TestSupportError("No request ended: \(name).") }
+        let slowest = times[times.count * 99 / 100]
+        self.report.line("  \(name): \(times.count) answers, 99 % within \(Int(slowest)) ms")
+        return slowest
+    }
+
+    private func openingCount(of server: Server) -> Int {
+        server.member.log.count { $0.contains("The shared tier is not asked for a while") }
+    }
+
+    private var threadCount: [Int] {
+        self.servers.map { server in
+            (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.member.number)/task").count) ?? 0
+        }
+    }
+
+    /// The connections to Redis that are open or being opened, on the hosts of all servers.
+    private var connectionCount: Int {
+        let port = String(format: "%04X", self.redisPort)
+        let lines = self.servers.flatMap { server in
+            let table = try? String(contentsOfFile: "/proc/\(server.member.number)/net/tcp", encoding: .utf8)
+            return (table ?? "").split(separator: "\n").dropFirst()
+        }
+        // The columns are the number, the local address, the remote address and the state: 01 is open, 02 opening.
+        let connections = lines.compactMap { line -> Substring? in
+            let columns = line.split(separator: " ")
+            guard columns.count > 3, columns[2].hasSuffix(":\(port)"), ["01", "02"].contains(columns[3]) else {
+                return nil
+            }
+            return columns[1]
+        }
+        // Without namespaces, all servers have the same table.
+        return Set(connections).count
+    }
+}
