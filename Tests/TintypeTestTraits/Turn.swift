@@ -20,10 +20,8 @@ public struct Turn: SuiteTrait, TestScoping {
     private static let processors = max(2, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
     private static let computing = WeightedGate(capacity: Self.processors)
     private static let waiting = WeightedGate(capacity: 3 * Self.processors)
-    /// One thread more than suites at once, because the timers of their time limits need a thread as well.
-    private static let computingThreads = ComputingThreads(count: Self.processors + 1)
-    /// Starts and ends of processes block a thread, which the tested code must not lack meanwhile.
-    private static let waitingThreads = ComputingThreads(count: 3 * Self.processors + 1)
+    /// One thread more than suites that compute at once, because the timers of their time limits need a thread as well.
+    private static let threads = ComputingThreads(count: Self.processors + 1)
 
     private let kind: Kind
 
@@ -39,16 +37,14 @@ public struct Turn: SuiteTrait, TestScoping {
         switch self.kind {
         case .computing:
             try await Self.computing.withWeight(1) {
-                try await withTaskExecutorPreference(Self.computingThreads) {
+                try await withTaskExecutorPreference(Self.threads) {
                     try await Self.inOrder(test, testCase, function)
                 }
             }
         case .waiting:
-            try await Self.waiting.withWeight(1) {
-                try await withTaskExecutorPreference(Self.waitingThreads) {
-                    try await Self.inOrder(test, testCase, function)
-                }
-            }
+            // On threads of their own, these tests would start before the suites without a turn, which keep the pool and
+            // so the tested code busy at first; their time limits would be over by then.
+            try await Self.waiting.withWeight(1) { try await Self.inOrder(test, testCase, function) }
         case .alone:
             try await Self.computing.withWeight(.max) {
                 try await Self.waiting.withWeight(.max) { try await Self.inOrder(test, testCase, function) }
