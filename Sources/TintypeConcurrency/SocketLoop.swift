@@ -29,9 +29,11 @@ package final class SocketLoop: SerialExecutor {
     /// The actor whose sockets the loop serves; set before the thread starts.
     private let actor = Locked<(any SocketActor)?>(nil)
 
-    /// Creates a loop whose thread is called `name`.
+    /// Creates a loop.
     ///
-    /// - Parameter descriptorCount: The descriptors that the loop needs at first, including the two of the epoll set.
+    /// - Parameters:
+    ///   - name: The name of the thread.
+    ///   - descriptorCount: The descriptors that the loop needs at first, including the two of the epoll set.
     /// - Throws: ``EpollError`` if the system refuses a descriptor.
     package init(name: String, descriptorCount: CInt) throws(EpollError) {
         let sockets = try EpollSet(descriptorCount: descriptorCount)

@@ -36,7 +36,8 @@ import TintypeTestTraits
                     "serve", "--listen", "127.0.0.1:0", "--shared", "redis://127.0.0.1:\(redis.port)", "--cache-size",
                     "0",
                     // On a busy machine, Redis needs more than the default.
-                    "--shared-time", "10s", "--allow-network", "loopback", "--answer-time", "60s", "--download-time", "60s",
+                    "--shared-time", "10s", "--allow-network", "loopback", "--answer-time", "60s", "--download-time",
+                    "60s",
                 ],
                 in: folder,
                 files: ["/dev/null", output, folder.path(of: "errors-\(index)")]

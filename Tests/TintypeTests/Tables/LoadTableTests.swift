@@ -12,9 +12,9 @@ import TintypeTestTraits
 
     // A debug build takes ten times as long; `make smoke` tests an optimised one.
     #if DEBUG
-        private static let sequenceCount = 500
+    private static let sequenceCount = 500
     #else
-        private static let sequenceCount = 2_000
+    private static let sequenceCount = 2_000
     #endif
 
     @Test(arguments: 0..<50) func `no older body or image ever replaces a newer one`(seed: UInt64) {
