@@ -124,6 +124,18 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `durations and loop counts without room in the format become the largest ones`() throws {
+        let frames = try (0..<200).map { number in
+            let image = Image(pixels: try WebPSamples.flat([UInt8(number), 2, 3], width: 4, height: 4))
+            return AnimationContent.Frame(image: image, milliseconds: 1 << 40)
+        }
+        let content = AnimationContent(frames: frames, loopCount: 1 << 40)
+        let data = try WebPCoder().encode(content, as: .webp, options: EncodeOptions(compression: .lossless))
+        let header = try ImageDecoder(data, registry: CoderRegistry(coders: [WebPCoder()])).header
+        #expect(header.animation.loopCount == 65_535)
+        #expect(header.animation.durations.first == (1 << 24) - 1)
+    }
+
     @Test func `animations that can not be stored are refused`() throws {
         let small = Image(pixels: try .noise(.rgb8, width: 4, height: 4))
         let large = Image(pixels: try .noise(.rgb8, width: 5, height: 4))
@@ -132,8 +144,7 @@ import TintypeTestTraits
             AnimationContent(frames: []), AnimationContent(frames: [.init(image: wide, milliseconds: 20)]),
             AnimationContent(frames: [.init(image: small, milliseconds: 20), .init(image: large, milliseconds: 20)]),
             AnimationContent(frames: [.init(image: small, milliseconds: -1)]),
-            AnimationContent(frames: [.init(image: small, milliseconds: 1 << 24)]),
-            AnimationContent(frames: [.init(image: small, milliseconds: 20)], loopCount: 65_536),
+            AnimationContent(frames: [.init(image: small, milliseconds: 20)], loopCount: -1),
         ]
         for content in contents {
             let error = #expect(throws: CodingError.self) {

@@ -43,6 +43,12 @@ struct RedirectTests {
         #expect(origin.requestCount(for: "/a") + origin.requestCount(for: "/b") == 6)
     }
 
+    @Test func `a location with a fragment alone is a loop`() async throws {
+        let origin = try FaultyOrigin(["/a": .redirect(to: "#b"), "/": .body([1])])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .tooManyRedirects)
+        #expect(origin.requestCount(for: "/a") == 6)
+    }
+
     @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/a", "data:,x", "gopher://127.0.0.1/"])
     func `redirects to other schemes are refused`(target: String) async throws {
         let origin = try FaultyOrigin(["/a": .redirect(to: target)])

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /// Refuses replies that hiredis would answer with `assert`, which ends the process: a reply that no command has asked
-/// for, and a message of a channel with elements of wrong types.
+/// for, and a message of a channel with elements of wrong types. Also refuses arrays with more elements than any reply
+/// has, for which hiredis would allocate and visit gigabytes.
 ///
 /// hiredis calls these functions while it parses. A refused reply fails the connection.
 typedef struct {
@@ -46,7 +47,11 @@ static inline void *chiredis_create_string(const redisReadTask *task, char *text
 }
 
 static inline void *chiredis_create_array(const redisReadTask *task, int elements) {
-    const chiredis_guard *guard = task->privdata;
+    chiredis_guard *guard = task->privdata;
+    if (elements > 1 << 20) {
+        guard->refused = 1;
+        return NULL;
+    }
     return chiredis_admits(task, REDIS_REPLY_ARRAY, elements) ? guard->original->createArray(task, elements) : NULL;
 }
 

@@ -144,10 +144,14 @@ struct FreshnessRules: Sendable {
     func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
-        if freshness.staleWhileRevalidate == 0 {
-            freshness.staleWhileRevalidate = self.bounds.staleWhileRevalidate / .seconds(1)
+        // The defaults are for responses that say nothing; 0 is a prohibition.
+        if self.bounds.staleWhileRevalidate > .zero || self.bounds.staleIfError > .zero {
+            let control = CacheControl(record.values(for: "Cache-Control"))
+            if !control.has("stale-while-revalidate") {
+                freshness.staleWhileRevalidate = self.bounds.staleWhileRevalidate / .seconds(1)
+            }
+            if !control.has("stale-if-error") { freshness.staleIfError = self.bounds.staleIfError / .seconds(1) }
         }
-        if freshness.staleIfError == 0 { freshness.staleIfError = self.bounds.staleIfError / .seconds(1) }
         let sendsCookies = request.source.cookies.map { $0 != .disabled } ?? self.sendsCookies
         if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
             freshness.flags.insert(.variesOnEverything)

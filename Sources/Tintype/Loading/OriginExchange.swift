@@ -181,12 +181,15 @@ struct OriginExchange: Sendable {
 
     // MARK: Answers
 
-    /// Returns whether a 304 confirms the stored response, and not one of another origin with the same tag.
+    /// Returns whether a 304 confirms the stored response, and not one of another URL with the same tag.
     private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
+        guard validators.areSelected(by: Validators(response.headers)) else { return false }
         let url = response.url.withoutCredentials.text
-        return validators.areSelected(by: Validators(response.headers))
-            // A cache key of the user names one image, whatever its URL.
-            && (self.request.cacheKey != nil || (stored.metadata.sourceURL ?? url) == url)
+        if stored.metadata.sourceURL ?? url == url { return true }
+        // A cache key of the user names one image, whatever its URL. A redirect is the choice of the origin, and a key
+        // with the URL in it names no more than the URL.
+        let own = self.request.url.withoutCredentials.text
+        return self.request.cacheKey.map { own == url && !$0.contains(own) } ?? false
     }
 
     /// Stores a whole response, as far as rules and hooks permit it.

@@ -7,7 +7,8 @@ import TintypeImage
 
 /// Encodes animations with libwebp's animation encoder, which stores the changes from frame to frame.
 ///
-/// Consecutive equal frames become one frame that is shown as long as all of them.
+/// Consecutive equal frames become one frame that is shown as long as all of them. Loop counts and durations for which
+/// the format has no room become the largest for which it has.
 struct WebPAnimationCompressor {
     let options: EncodeOptions
 
@@ -15,9 +16,7 @@ struct WebPAnimationCompressor {
         guard let first = try animation.frames.first?.image.upright() else {
             throw CodingError.webpEncoding("an animation needs a frame")
         }
-        guard (0...0xFFFF).contains(animation.loopCount) else {
-            throw CodingError.webpEncoding("a loop count may be at most 65535")
-        }
+        guard animation.loopCount >= 0 else { throw CodingError.webpEncoding("a loop count is negative") }
         let size = PixelSize(width: first.width, height: first.height)
         return try self.options.smallestWebP { try self.compress(animation, size: size, quality: $0) }
     }
@@ -50,7 +49,7 @@ final class WebPAnimationEncoder {
         }
         var options = WebPAnimEncoderOptions()
         guard WebPAnimEncoderOptionsInit(&options) != 0 else { throw .webpEncoding("libwebp has another version") }
-        options.anim_params.loop_count = CInt(loopCount)
+        options.anim_params.loop_count = CInt(min(loopCount, 0xFFFF))
         // Transparent, like the canvas of a decoder; the format's own default is white.
         options.anim_params.bgcolor = 0
         guard let encoder = WebPAnimEncoderNew(CInt(size.width), CInt(size.height), &options) else {
@@ -78,11 +77,9 @@ final class WebPAnimationEncoder {
     }
 
     private static func sum(_ time: Int, _ milliseconds: Int) throws(CodingError) -> Int {
-        // The format has 24 bits for a duration.
-        guard (0..<1 << 24).contains(milliseconds), time + milliseconds <= Int(CInt.max) else {
-            throw .webpEncoding("a frame may be shown for at most 16777215 milliseconds")
-        }
-        return time + milliseconds
+        guard milliseconds >= 0 else { throw .webpEncoding("the duration of a frame is negative") }
+        // The format has 24 bits for a duration, and libwebp 31 for a moment.
+        return min(time + min(milliseconds, (1 << 24) - 1), Int(CInt.max))
     }
 
     private func failure() throws -> CodingError {

@@ -59,9 +59,9 @@ struct LoadCommand: Subcommand {
         of one is left out where a turn would bring it to the left or to the top; a crop begins at a
         block, and grows for that. It is said where that happens.
 
-        A file whose end is missing is an error. Other damage in the data of a JPEG is a warning on
-        standard error, and in "warnings" with --json; the image is as good as its data, and the
-        command succeeds.
+        A file whose end is missing is an error, except for a GIF that ends behind a whole frame. Other
+        damage in the data of a JPEG is a warning on standard error, and in "warnings" with --json; the
+        image is as good as its data, and the command succeeds.
         """
 
     /// The loads that run at once.

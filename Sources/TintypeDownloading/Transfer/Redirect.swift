@@ -41,6 +41,8 @@ enum Redirect {
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
         // libcurl would read it up to there.
         guard !location.utf8.contains(0) else { return nil }
+        // A fragment alone means the same address (RFC 3986, 5.2.2); libcurl would replace the path by a slash.
+        if location.utf8.first == UInt8(ascii: "#") { return address.text }
         // libcurl takes a scheme without slashes for the name of a file.
         if self.hasForeignScheme(location) { return location }
         guard let base = curl_url() else { return nil }

@@ -9,6 +9,7 @@ final class UploadStore: Sendable {
     /// The most bytes of one file.
     static let byteLimit = 32 << 20
     private static let totalLimit = 128 << 20
+    private static let countLimit = 256
     private static let lifetime: Duration = .seconds(600)
 
     private struct Upload {
@@ -42,6 +43,7 @@ final class UploadStore: Sendable {
     private static func clean(_ uploads: inout [Upload]) {
         let now = ContinuousClock.now
         uploads.removeAll { $0.end <= now }
+        uploads.removeFirst(max(0, uploads.count - Self.countLimit))
         while uploads.count > 1, uploads.reduce(0, { $0 + $1.data.count }) > Self.totalLimit { uploads.removeFirst() }
     }
 }

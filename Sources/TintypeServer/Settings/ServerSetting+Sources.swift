@@ -52,8 +52,9 @@ extension ServerSetting {
         ServerSetting(
             "allow-network",
             .networks,
-            "a network beside the public internet that sources may be in, with all of its ports: loopback, "
-                + "link-local, private (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), or addresses such as fd00::/8",
+            "a network beside the public internet that sources may be in: loopback, link-local, private "
+                + "(10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16), or addresses such as fd00::/8; sources may then have "
+                + "any port, also in the public internet, unless allow-port names some",
             foreign: [
                 ForeignVariable("IMGPROXY_ALLOW_LOOPBACK_SOURCE_ADDRESSES", ifTrue: "loopback"),
                 ForeignVariable("IMGPROXY_ALLOW_LINK_LOCAL_SOURCE_ADDRESSES", ifTrue: "link-local"),

@@ -14,7 +14,7 @@ struct SourceAddress: Sendable {
     let port: Int?
     /// The decoded path, which begins with a slash unless it is empty.
     let path: [UInt8]
-    /// Whether a segment is `.` or `..`, so that a server may read the path as another one.
+    /// Whether a server may read a segment as `.` or `..`, and so the path as another one.
     let hasDotSegments: Bool
 
     /// The URL without its path, for messages.
@@ -53,7 +53,19 @@ struct SourceAddress: Sendable {
             self.port = nil
         }
         self.path = PercentEncoding.decode(rest[end...].prefix { $0 != UInt8(ascii: "?") })
-        self.hasDotSegments = self.path[...].hasDotSegment
+        // Some servers decode a path twice.
+        self.hasDotSegments = [self.path, PercentEncoding.decode(self.path)].contains { Self.hasDotSegments($0) }
+    }
+
+    /// Whether a segment is `.` or `..`, also before a semicolon, because some servers ignore the rest of the segment.
+    private static func hasDotSegments(_ path: [UInt8]) -> Bool {
+        var isIgnored = false
+        let names = path.filter { byte in
+            if byte == UInt8(ascii: ";") { isIgnored = true }
+            if byte == UInt8(ascii: "/") { isIgnored = false }
+            return !isIgnored
+        }
+        return path[...].hasDotSegment || names[...].hasDotSegment
     }
 
     /// Returns the first `count` segments of the path, and the rest of the path as one more if there is any.

@@ -65,8 +65,8 @@ struct SourcePattern: Sendable {
             throw .notAPattern(text, "has a host with other letters than ASCII, which URLs have in Punycode (xn--...)")
         }
         // Case matters in the names of buckets.
-        let name = self.scheme == Array("s3".utf8) ? String(host) : host.lowercased()
-        self.labels = Self.labels(of: name).map { Array($0) }
+        let isBucket = self.scheme == Array("s3".utf8)
+        self.labels = Self.labels(of: isBucket ? String(host) : host.lowercased(), isBucket: isBucket).map { Array($0) }
     }
 
     /// Whether a pattern looks as if its author expects it to match longer hosts, as the prefixes of imgproxy do.
@@ -84,7 +84,8 @@ struct SourcePattern: Sendable {
     /// Whether the pattern allows a source.
     func matches(_ address: SourceAddress) -> Bool {
         guard self.scheme.elementsEqual(address.scheme.utf8), self.admits(port: address) else { return false }
-        if let labels, !Self.matches(labels: labels, Self.labels(of: address.host)) { return false }
+        let isBucket = address.scheme == "s3"
+        if let labels, !Self.matches(labels: labels, Self.labels(of: address.host, isBucket: isBucket)) { return false }
         guard let segments else { return true }
         // With dot segments, a server may leave the allowed folder.
         guard !address.hasDotSegments else { return false }
@@ -105,8 +106,9 @@ struct SourcePattern: Sendable {
     }
 
     /// Returns the labels of a host in the spelling of ``SourceAddress``.
-    private static func labels(of host: String) -> [ArraySlice<UInt8>] {
+    private static func labels(of host: String, isBucket: Bool) -> [ArraySlice<UInt8>] {
         var name = Array(host.utf8)[...]
+        guard !isBucket else { return [name] }
         if name.first == UInt8(ascii: "["), name.last == UInt8(ascii: "]"), name.count > 1 {
             name = name.dropFirst().dropLast()
         }

@@ -414,6 +414,27 @@ import TintypeTestTraits
         }
     }
 
+    @Test("an origin forbids stale images", arguments: ["stale-if-error=0", "must-revalidate"])
+    func forbiddenStaleIfError(directive: String) async throws {
+        try await ServerFixture.run(try self.image([("Cache-Control", "max-age=60, \(directive)")])) { fixture in
+            #expect(try await fixture.image("w:50").status == 200)
+            fixture.clock.advance(by: 3_600)
+            fixture.origin.script("/a", .body([], status: 500))
+            try await until { try await fixture.image("w:50").status == 502 }
+        }
+    }
+
+    @Test("an origin forbids stale images while it is asked")
+    func forbiddenStaleWhileRevalidate() async throws {
+        let fields = [("Cache-Control", "max-age=60, stale-while-revalidate=0")]
+        try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png), fields)]) { fixture in
+            #expect(try await fixture.image("w:50").status == 200)
+            fixture.clock.advance(by: 90)
+            fixture.origin.script("/a", .image(try ServerImages.encoded(.png, width: 100, height: 100)))
+            #expect(try (try await fixture.image("w:50")).size() == "50x50")
+        }
+    }
+
     // MARK: Purges
 
     private static let secret: HeaderFields = ["Authorization": "Bearer wash"]

@@ -84,8 +84,17 @@ struct AllowedSourcesTests {
             pattern: "s3://photos/2024/",
             allowed: ["s3://photos/2024/a.jpg", "s3://photos/2024/b/c.jpg?version"],
             refused: [
-                "s3://photos/2023/a.jpg", "s3://photos2/2024/a.jpg", "s3://Photos/2024/a.jpg",
+                "s3://photos/2023/a.jpg", "s3://photos2/2024/a.jpg", "s3://Photos/2024/a.jpg", "s3://photos./2024/a.jpg",
                 "s3://photos/2024/../2023/a.jpg", "s3://photos/2024/%2e%2e/2023/a.jpg", "https://photos/2024/a.jpg",
+            ]
+        ),
+        Case(
+            pattern: "https://example.com/photos/",
+            allowed: ["https://example.com/photos/a;b.jpg", "https://example.com./photos/..a/b..jpg"],
+            refused: [
+                "https://example.com/photos/..;/a", "https://example.com/photos/.;x/a",
+                "https://example.com/photos/%252e%252e/a", "https://example.com/photos/%252e%252e%253bx/a",
+                "https://example.com/photos/x;y/..;/a",
             ]
         ),
         Case(

@@ -232,7 +232,8 @@ import TintypeTestTraits
         #expect(await loader.cache.tiers(holding: request.key, in: .all) == .none)
     }
 
-    @Test func `a redirect that leads elsewhere is no confirmation`() async throws {
+    @Test(arguments: [nil, "key"])
+    func `a redirect that leads elsewhere is no confirmation`(cacheKey: String?) async throws {
         let png = try makePNG(width: 10)
         let other = try makePNG(width: 20)
         let origin = try FaultyOrigin([
@@ -240,7 +241,7 @@ import TintypeTestTraits
             "/a": .body(png, headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=600")]),
         ])
         let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
-        let request = ImageRequest(url: origin.url("/"))
+        let request = ImageRequest(url: origin.url("/"), cacheKey: cacheKey)
         _ = try await loader.image(for: request)
         // The same entity tag at another URL names another image.
         origin.script("/", .redirect(to: "/b"))
@@ -256,6 +257,28 @@ import TintypeTestTraits
         )
         #expect(try await loader.image(for: request).width == 20)
         #expect(origin.requestCount(for: "/b") == 2)
+    }
+
+    @Test(arguments: [false, true])
+    func `a cache key names an image at several URLs, unless it contains the URL`(containsURL: Bool) async throws {
+        let fields = [("ETag", "\"1\""), ("Cache-Control", "no-cache")]
+        let origin = try FaultyOrigin(["/a": .body(try makePNG(width: 10), headers: fields)])
+        let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        let key = containsURL ? "1 \(origin.url("/b").absoluteString)" : "key"
+        _ = try await loader.image(for: ImageRequest(url: origin.url("/a"), cacheKey: key))
+        let other = try makePNG(width: 20)
+        origin.script(
+            "/b",
+            FaultyResponse([
+                .answer { head in
+                    let isConditional = String(decoding: head, as: UTF8.self).contains("If-None-Match")
+                    return isConditional
+                        ? FaultyResponse([FaultyResponse.head(304, fields)]) : .body(other, headers: fields)
+                }
+            ])
+        )
+        let image = try await loader.image(for: ImageRequest(url: origin.url("/b"), cacheKey: key))
+        #expect(image.width == (containsURL ? 20 : 10))
     }
 
     @Test(arguments: [true, false])
