@@ -38,7 +38,8 @@ import TintypeTestTraits
     private static let get = RedisCommand("GET", "a", isReadOnly: true)
 
     @Test(arguments: [
-        "?\r\n", "$x\r\n", "$-2\r\n", "*-2\r\n", "*9999999999999\r\n", "*2147483647\r\n", "*1048577\r\n", ":\r\n", "\0", "\r\n",
+        "?\r\n", "$x\r\n", "$-2\r\n", "*-2\r\n", "*9999999999999\r\n", "*2147483647\r\n", "*1048577\r\n", ":\r\n", "\0",
+        "\r\n",
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
     ])

@@ -145,7 +145,7 @@ final class RedisConnection {
         if context.pointee.err != 0 {
             self.failure =
                 self.replyGuard.pointee.refused != 0
-                ? "The server sent a reply that belongs to no command." : Self.text(context.pointee.errstr)
+                ? "The server sent a reply that no command expects." : Self.text(context.pointee.errstr)
         }
         self.phase = .closed
         _ = self.loop.watch(self.descriptor, events: 0)

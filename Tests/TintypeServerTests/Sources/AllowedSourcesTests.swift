@@ -84,7 +84,8 @@ struct AllowedSourcesTests {
             pattern: "s3://photos/2024/",
             allowed: ["s3://photos/2024/a.jpg", "s3://photos/2024/b/c.jpg?version"],
             refused: [
-                "s3://photos/2023/a.jpg", "s3://photos2/2024/a.jpg", "s3://Photos/2024/a.jpg", "s3://photos./2024/a.jpg",
+                "s3://photos/2023/a.jpg", "s3://photos2/2024/a.jpg", "s3://Photos/2024/a.jpg",
+                "s3://photos./2024/a.jpg",
                 "s3://photos/2024/../2023/a.jpg", "s3://photos/2024/%2e%2e/2023/a.jpg", "https://photos/2024/a.jpg",
             ]
         ),
