@@ -43,7 +43,7 @@ final class ChangeLog: Sendable {
 
     /// Removes the changes that are older than any entry can be at the moment of a change.
     ///
-    /// That moment is of Redis: a server whose clock is ahead must not remove what the others need.
+    /// The moment is that of Redis: a server whose clock is ahead must not remove what the others need.
     private func trim(before identifier: String) async {
         guard let moment = identifier.split(separator: "-").first.flatMap({ Int64($0) }) else { return }
         let oldest = "\(max(0, moment - self.store.configuration.entryLifetime.milliseconds))"

@@ -144,13 +144,15 @@ struct FreshnessRules: Sendable {
     func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
-        // The defaults are for responses that say nothing; 0 is a prohibition.
-        if self.bounds.staleWhileRevalidate > .zero || self.bounds.staleIfError > .zero {
-            let control = CacheControl(record.values(for: "Cache-Control"))
-            if !control.has("stale-while-revalidate") {
-                freshness.staleWhileRevalidate = self.bounds.staleWhileRevalidate / .seconds(1)
-            }
-            if !control.has("stale-if-error") { freshness.staleIfError = self.bounds.staleIfError / .seconds(1) }
+        // The defaults are for responses that say nothing; an explicit 0 is a prohibition.
+        func says(_ name: String) -> Bool { CacheControl(record.values(for: "Cache-Control")).has(name) }
+        if freshness.staleWhileRevalidate == 0, self.bounds.staleWhileRevalidate > .zero,
+            !says("stale-while-revalidate")
+        {
+            freshness.staleWhileRevalidate = self.bounds.staleWhileRevalidate / .seconds(1)
+        }
+        if freshness.staleIfError == 0, self.bounds.staleIfError > .zero, !says("stale-if-error") {
+            freshness.staleIfError = self.bounds.staleIfError / .seconds(1)
         }
         let sendsCookies = request.source.cookies.map { $0 != .disabled } ?? self.sendsCookies
         if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {

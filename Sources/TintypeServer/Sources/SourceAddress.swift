@@ -61,11 +61,14 @@ struct SourceAddress: Sendable {
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         var isIgnored = false
         let names = path.filter { byte in
-            if byte == UInt8(ascii: ";") { isIgnored = true }
-            if byte == UInt8(ascii: "/") { isIgnored = false }
+            switch byte {
+            case UInt8(ascii: ";"): isIgnored = true
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"): isIgnored = false
+            default: break
+            }
             return !isIgnored
         }
-        return path[...].hasDotSegment || names[...].hasDotSegment
+        return names[...].hasDotSegment
     }
 
     /// Returns the first `count` segments of the path, and the rest of the path as one more if there is any.

@@ -71,7 +71,7 @@ struct SourcePattern: Sendable {
 
     /// Whether a pattern looks as if its author expects it to match longer hosts, as the prefixes of imgproxy do.
     ///
-    /// Such a pattern ends with a dot, or has a single label and no slash after it.
+    /// The host of the pattern then ends with a dot, or has a single label and no slash after it.
     static func endsWithinHost(_ text: String) -> Bool {
         guard let mark = text.firstRange(of: "://"), ["http", "https"].contains(text[..<mark.lowerBound].lowercased())
         else { return false }

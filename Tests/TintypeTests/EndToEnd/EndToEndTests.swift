@@ -232,6 +232,16 @@ import TintypeTestTraits
         #expect(await loader.cache.tiers(holding: request.key, in: .all) == .none)
     }
 
+    /// Answers a condition with 304, and other requests with `body`.
+    private static func confirming(_ body: [UInt8], _ fields: [(String, String)]) -> FaultyResponse {
+        FaultyResponse([
+            .answer { head in
+                String(decoding: head, as: UTF8.self).contains("If-None-Match")
+                    ? FaultyResponse([FaultyResponse.head(304, fields)]) : .body(body, headers: fields)
+            }
+        ])
+    }
+
     @Test(arguments: [nil, "key"])
     func `a redirect that leads elsewhere is no confirmation`(cacheKey: String?) async throws {
         let png = try makePNG(width: 10)
@@ -245,16 +255,7 @@ import TintypeTestTraits
         _ = try await loader.image(for: request)
         // The same entity tag at another URL names another image.
         origin.script("/", .redirect(to: "/b"))
-        origin.script(
-            "/b",
-            FaultyResponse([
-                .answer { head in
-                    let isConditional = String(decoding: head, as: UTF8.self).contains("If-None-Match")
-                    return isConditional
-                        ? FaultyResponse([FaultyResponse.head(304, [("ETag", "\"1\"")])]) : .body(other)
-                }
-            ])
-        )
+        origin.script("/b", Self.confirming(other, [("ETag", "\"1\"")]))
         #expect(try await loader.image(for: request).width == 20)
         #expect(origin.requestCount(for: "/b") == 2)
     }
@@ -267,16 +268,7 @@ import TintypeTestTraits
         let key = containsURL ? "1 \(origin.url("/b").absoluteString)" : "key"
         _ = try await loader.image(for: ImageRequest(url: origin.url("/a"), cacheKey: key))
         let other = try makePNG(width: 20)
-        origin.script(
-            "/b",
-            FaultyResponse([
-                .answer { head in
-                    let isConditional = String(decoding: head, as: UTF8.self).contains("If-None-Match")
-                    return isConditional
-                        ? FaultyResponse([FaultyResponse.head(304, fields)]) : .body(other, headers: fields)
-                }
-            ])
-        )
+        origin.script("/b", Self.confirming(other, fields))
         let image = try await loader.image(for: ImageRequest(url: origin.url("/b"), cacheKey: key))
         #expect(image.width == (containsURL ? 20 : 10))
     }
