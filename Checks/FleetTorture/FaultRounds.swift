@@ -44,7 +44,11 @@ struct FaultRounds {
         let load = Load(servers: servers, reference: reference, origin: origin, downloads: downloads)
         let faults = Faults(network: network, redis: redis, client: client, servers: servers, load: load)
         let clients = Task { await load.run(seed: self.seed) }
-        let outages = Outages(load: load, redis: redis, servers: servers, redisPort: port, report: self.report)
+        let cluster = Cluster(Cluster.Configuration(redis: try self.configuration(network.redis(from: nil), port)))
+        let outages = Outages(load: load, redis: redis, servers: servers, redisPort: port, report: self.report) {
+            let counts = try await self.statistics(cluster, servers)
+            return counts.count == servers.count && counts.allSatisfy { !$0.isCircuitOpen }
+        }
         try await outages.run()
         try await faults.run(until: .now + .seconds(seconds), seed: self.seed)
         clients.cancel()
@@ -57,7 +61,6 @@ struct FaultRounds {
                 self.report.line("  \(line)")
             }
         }
-        let cluster = Cluster(Cluster.Configuration(redis: try self.configuration(network.redis(from: nil), port)))
         try await self.checkLocks(client)
         let circuits = try await self.checkCircuits(cluster, servers)
         try await self.checkHits(cluster, servers, load, origin, before: circuits)

@@ -19,6 +19,8 @@ struct Outages {
     let servers: [Server]
     let redisPort: Int
     let report: Report
+    /// Whether all servers have reported to Redis that they use it.
+    let areCircuitsClosed: () async throws -> Bool
 
     /// Runs both outages under load, which has begun.
     func run() async throws {
@@ -36,8 +38,12 @@ struct Outages {
             "\(Int(killed)) ms instead of \(Int(calm)) ms"
         )
 
-        // The longest pause of a circuit is over, and all servers use Redis again.
-        try await Task.sleep(for: Self.closingLimit)
+        let closing = try await time(within: Self.closingLimit) { try await self.areCircuitsClosed() }
+        self.report.bar(
+            "all servers use Redis again",
+            closing != nil,
+            closing.map { "after \($0.text)" } ?? "not all within \(Self.closingLimit.text)"
+        )
         let (threads, connections) = (self.threadCount, self.connectionCount)
         let openings = self.servers.map { self.openingCount(of: $0) }
         self.redis.pause()
