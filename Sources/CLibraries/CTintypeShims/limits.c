@@ -55,7 +55,7 @@ void cshims_spare_address_space(void) {
         if (pthread_attr_setstacksize(&attributes, 1 << 20) == 0) pthread_setattr_default_np(&attributes);
         pthread_attr_destroy(&attributes);
     }
-    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_ARENA_MAX, 1);
 }
 
 int cshims_has_descriptors(int count) {
