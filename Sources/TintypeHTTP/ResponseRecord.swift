@@ -188,6 +188,14 @@ extension ResponseRecord {
         !self.freshness.isEverReusable && !other.freshness.isEverReusable && self.essence == other.essence
     }
 
+    /// Whether this is `other`, confirmed once more by its origin: only dates differ.
+    package func isRenewal(of other: ResponseRecord) -> Bool {
+        var freshness = other.freshness
+        freshness.birth = self.freshness.birth
+        return self.status == other.status && self.selectionDigest == other.selectionDigest
+            && self.freshness == freshness && self.essence == other.essence
+    }
+
     /// The fields without those about the message, whatever their order.
     private var essence: Set<HeaderField> { Set(self.fields.removing(["date", "age"])) }
 

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Testing
+import TintypeHTTP
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -106,6 +107,98 @@ import TintypeTestTraits
         #expect(heads.head(of: keys[1_024], records[1_024]) != nil)
         heads.forget(records[1_024].name)
         #expect(heads.head(of: keys[1_024], records[1_024]) == nil)
+    }
+
+    // MARK: Renewals
+
+    /// Returns the metadata of a response with a lifetime of a second, confirmed now.
+    private func confirmed(_ fields: HeaderFields = ["Cache-Control": "max-age=1"], body: UInt64 = 1) -> EntryMetadata {
+        let record = ResponseRecord(
+            status: 200,
+            headers: fields,
+            requestHeaders: [:],
+            requestDate: self.clock.now,
+            responseDate: self.clock.now,
+            isShared: false
+        )
+        return EntryMetadata(responseDate: self.clock.now, response: record, bodyDigest: body)
+    }
+
+    /// Stores an entry in the background, and returns the number of its file.
+    private func enqueue(_ metadata: EntryMetadata, in cache: DiskCache) async throws -> UInt64 {
+        cache.enqueueStore(makeData(100, seed: metadata.bodyDigest ?? 0), metadata: metadata, for: self.key)
+        await cache.waitForPendingStores()
+        let path = try #require(try await cache.file(for: self.key)).path
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        return UInt64(status.st_ino)
+    }
+
+    @Test func `an entry that its origin confirms is not written again for a minute, and has the new date`() async throws {
+        let (cache, other) = (self.makeCache(), self.makeCache())
+        let first = self.confirmed()
+        let file = try await self.enqueue(first, in: cache)
+        for _ in 0..<5 {
+            self.clock.advance(by: 10)
+            let renewed = self.confirmed()
+            #expect(try await self.enqueue(renewed, in: cache) == file)
+            #expect(cache.readyMetadata(for: self.key) == renewed)
+            #expect(cache.readyEntry(for: self.key)?.metadata == renewed)
+            #expect(try await cache.metadata(for: self.key) == renewed)
+            #expect(try await cache.entry(for: self.key)?.metadata == renewed)
+            #expect(try await cache.file(for: self.key)?.metadata == renewed)
+            // Another process asks the origin itself.
+            #expect(try await other.metadata(for: self.key) == first)
+        }
+        self.clock.advance(by: 10)
+        let last = self.confirmed()
+        #expect(try await self.enqueue(last, in: cache) != file)
+        #expect(try await other.metadata(for: self.key) == last)
+    }
+
+    @Test(
+        arguments: [
+            ("another body", { $0.bodyDigest = 2 }), ("a value of the program", { $0.extra["a"] = "b" }),
+            ("another end of its life", { $0.expiry = Date(timeIntervalSince1970: 2_000_000_000) }),
+            ("no response", { $0.response = nil }),
+        ] as [(String, @Sendable (inout EntryMetadata) -> Void)]
+    ) func `an entry with news is written`(name: String, change: @Sendable (inout EntryMetadata) -> Void) async throws {
+        let cache = self.makeCache()
+        let file = try await self.enqueue(self.confirmed(), in: cache)
+        self.clock.advance(by: 10)
+        var metadata = self.confirmed()
+        change(&metadata)
+        #expect(try await self.enqueue(metadata, in: cache) != file)
+        #expect(try await self.makeCache().metadata(for: self.key) == metadata)
+    }
+
+    @Test(arguments: [["Cache-Control": "max-age=60"], ["Cache-Control": "max-age=1", "X-New": "1"]] as [HeaderFields])
+    func `a response with other fields is written`(fields: HeaderFields) async throws {
+        let cache = self.makeCache()
+        let file = try await self.enqueue(self.confirmed(), in: cache)
+        self.clock.advance(by: 10)
+        #expect(try await self.enqueue(self.confirmed(fields), in: cache) != file)
+    }
+
+    @Test func `a caller that waits for its store has it on disk`() async throws {
+        let cache = self.makeCache()
+        _ = try await self.enqueue(self.confirmed(), in: cache)
+        self.clock.advance(by: 10)
+        let metadata = self.confirmed()
+        try await cache.store(makeData(100, seed: 1), metadata: metadata, for: self.key)
+        #expect(try await self.makeCache().metadata(for: self.key) == metadata)
+    }
+
+    @Test func `a renewal does not outlive its entry`() async throws {
+        let cache = self.makeCache()
+        let first = self.confirmed()
+        _ = try await self.enqueue(first, in: cache)
+        self.clock.advance(by: 10)
+        _ = try await self.enqueue(self.confirmed(), in: cache)
+        try await cache.remove(self.key)
+        #expect(try await cache.metadata(for: self.key) == nil)
+        try await cache.store(makeData(100, seed: 1), metadata: first, for: self.key)
+        #expect(try await cache.metadata(for: self.key) == first)
     }
 
     private func makeHeader() async throws -> EntryHeader? {

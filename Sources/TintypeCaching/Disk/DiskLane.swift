@@ -153,7 +153,7 @@ actor DiskLane {
                 _ = try self.store.writer.remove(item.key)
             } else if item.isRefused {
                 self.removeOther(than: item.metadata, item.key)
-            } else {
+            } else if !self.store.reader.renew(item.metadata, of: item.key) {
                 try self.store.writer.store(item.data, metadata: item.metadata, for: item.key)
             }
         } catch {

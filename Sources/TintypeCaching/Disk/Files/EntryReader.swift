@@ -26,6 +26,8 @@ final class EntryReader: Sendable {
     private static let cachedByteCountLimit = 512 << 10
     /// The size limit for heads that are read there; the heads of images have less than a thousand bytes.
     private static let cachedHeadByteCountLimit = 4 << 10
+    /// The shortest time in seconds between two stores of a body that differ only in their dates.
+    private static let rewritingInterval = 60.0
 
     private let folders: FolderHandle
     private let expiry: EntryExpiry
@@ -70,6 +72,21 @@ final class EntryReader: Sendable {
         }
         // Another process removed or replaced the entry since the read, so report a miss.
         return nil
+    }
+
+    /// Keeps newer metadata of the entry of `key` in memory, and returns whether that is enough.
+    ///
+    /// It is if only the time differs at which an origin has confirmed the response, and if the file was written in the last
+    /// minute. Otherwise a popular image with a short lifetime would be written again and again. A process that does not
+    /// have the newer metadata asks the origin once more.
+    func renew(_ metadata: EntryMetadata, of key: CacheKey) -> Bool {
+        let name = EntryName(key)
+        guard let folder = self.folders.opened, case .found(let record, _, _) = folder.region.find(name),
+            0..<Self.rewritingInterval ~= self.expiry.now - Double(record.storedAt),
+            let stored = try? self.readOwn(.head, of: key)?.metadata, metadata.isRenewal(of: stored)
+        else { return false }
+        self.heads.renew(name, by: metadata)
+        return true
     }
 
     /// Counts a hit or a miss, but only for a read of the whole entry.
@@ -118,7 +135,8 @@ final class EntryReader: Sendable {
         }
         let now = self.expiry.now
         if let head = self.heads.head(of: key, record) {
-            return self.expiry.isOver(head.header, usedAt: record.usedAtSeconds, now: now) ? nil : head.metadata
+            return self.expiry.isOver(head.header, usedAt: record.usedAtSeconds, now: now)
+                ? nil : self.heads.renewed(head.metadata, record.name)
         }
         let isSettled = KnownHeads.isSettled(record, in: folder, now: now)
         guard let (entry, header, _) = try? self.readCached(.head, of: key, record, in: folder) else { return nil }
@@ -148,7 +166,7 @@ final class EntryReader: Sendable {
             let (header, metadata) = buffer.check(part, count, of: record.byteCount, key: key),
             !self.expiry.isOver(header, usedAt: record.usedAtSeconds, now: now)
         else { return nil }
-        return (buffer.makeEntry(part, header, metadata), header, now)
+        return (buffer.makeEntry(part, header, self.heads.renewed(metadata, record.name)), header, now)
     }
 
     // MARK: Own folder
@@ -225,7 +243,7 @@ final class EntryReader: Sendable {
         guard try file.read(into: buffer.bytes) == count,
             let (header, metadata) = buffer.check(part, count, of: status.byteCount, key: key)
         else { return nil }
-        return (buffer.makeEntry(part, header, metadata), header)
+        return (buffer.makeEntry(part, header, self.heads.renewed(metadata, EntryName(key))), header)
     }
 
     /// Records the use of an entry that was read, and adds it to the catalogue if that does not know it.
@@ -269,5 +287,18 @@ final class EntryReader: Sendable {
             return entry
         }
         return nil
+    }
+}
+
+extension EntryMetadata {
+    /// Whether these metadata differ from `other` only in the time at which an origin confirmed the response.
+    fileprivate func isRenewal(of other: EntryMetadata) -> Bool {
+        guard self.bodyDigest != nil, let response, let old = other.response, response.isRenewal(of: old) else {
+            return false
+        }
+        var other = other
+        other.response = response
+        other.responseDate = self.responseDate
+        return self == other
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import TintypeConcurrency
+import TintypeHTTP
 
 /// The heads of entries that were read and checked, so that the next look-up opens no file.
 ///
@@ -28,11 +30,18 @@ final class KnownHeads: Sendable {
         }
     }
 
+    private struct Renewal: Sendable {
+        let body: UInt64
+        let response: ResponseRecord
+    }
+
     private static let limit = 1_024
     /// The seconds after a store from which its head is remembered.
     private static let settlingTime = 2.0
 
     private let heads = Locked<[EntryName: Head]>([:])
+    /// The responses that confirm stored bodies, and that are newer than those in the files.
+    private let renewals = Locked<[EntryName: Renewal]>([:])
 
     /// Returns the head of `key` if it is known and `record` has not changed.
     func head(of key: CacheKey, _ record: CatalogueRecord) -> Head? {
@@ -59,5 +68,28 @@ final class KnownHeads: Sendable {
 
     func forget(_ name: EntryName) {
         _ = self.heads.withLock { $0.removeValue(forKey: name) }
+        _ = self.renewals.withLock { $0.removeValue(forKey: name) }
+    }
+
+    // MARK: Renewals
+
+    /// Keeps the response of `metadata` for an entry with the same body.
+    func renew(_ name: EntryName, by metadata: EntryMetadata) {
+        guard let body = metadata.bodyDigest, let response = metadata.response else { return }
+        self.renewals.withLock { renewals in
+            if renewals.count >= Self.limit { renewals.removeAll(keepingCapacity: true) }
+            renewals[name] = Renewal(body: body, response: response)
+        }
+    }
+
+    /// Returns the metadata of the file of an entry with the newest response that confirms its body.
+    func renewed(_ metadata: EntryMetadata, _ name: EntryName) -> EntryMetadata {
+        guard let renewal = self.renewals.withLock({ $0[name] }), renewal.body == metadata.bodyDigest,
+            let response = metadata.response, renewal.response.responseDate > response.responseDate
+        else { return metadata }
+        var metadata = metadata
+        metadata.response = renewal.response
+        metadata.responseDate = renewal.response.responseDate
+        return metadata
     }
 }
