@@ -44,14 +44,14 @@ struct Outages {
             closing != nil,
             closing.map { "after \($0.text)" } ?? "not all within \(Self.closingLimit.text)"
         )
-        let (threads, connections) = (self.threadCount, self.connectionCount)
+        let (threads, connections) = (self.threads, self.connectionCount)
         let openings = self.servers.map { self.openingCount(of: $0) }
         self.redis.pause()
         let opening = try await time(within: Self.circuitLimit * 5) {
             zip(self.servers, openings).allSatisfy { self.openingCount(of: $0) > $1 }
         }
         _ = try await self.slowest(during: "Redis paused")
-        let (laterThreads, laterConnections) = (self.threadCount, self.connectionCount)
+        let (laterThreads, laterConnections) = (self.threads, self.connectionCount)
         self.redis.resume()
         self.report.bar(
             "with Redis paused, all circuits open within \(Self.circuitLimit.text)",
@@ -60,8 +60,10 @@ struct Outages {
         )
         self.report.bar(
             "with Redis paused, no server has more threads or connections to it",
-            zip(laterThreads, threads).allSatisfy { $0 <= $1 } && laterConnections <= connections,
-            "threads \(threads), then \(laterThreads); connections \(connections), then \(laterConnections)"
+            zip(laterThreads, threads).allSatisfy { $0.count <= $1.count } && laterConnections <= connections,
+            "threads \(threads.map(\.count)), then \(laterThreads.map(\.count)), "
+                + "new \(zip(laterThreads, threads).map(Self.difference)); "
+                + "connections \(connections), then \(laterConnections)"
         )
     }
 
@@ -80,9 +82,25 @@ struct Outages {
         server.member.log.count { $0.contains("The shared tier is not asked for a while") }
     }
 
-    private var threadCount: [Int] {
+    /// The names of the threads of each server.
+    private var threads: [[Substring]] {
         self.servers.map { server in
-            (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.member.number)/task").count) ?? 0
+            let folder = "/proc/\(server.member.number)/task"
+            let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return numbers.map { number in
+                let name = try? String(contentsOfFile: "\(folder)/\(number)/comm", encoding: .utf8)
+                return (name ?? "ended").prefix { $0 != "\n" }
+            }
+        }
+    }
+
+    /// Returns the elements of `later` that `earlier` does not have, each as often as it is new.
+    private static func difference(_ later: [Substring], _ earlier: [Substring]) -> [Substring] {
+        var rest = earlier
+        return later.filter { name in
+            guard let index = rest.firstIndex(of: name) else { return true }
+            rest.remove(at: index)
+            return false
         }
     }
 
