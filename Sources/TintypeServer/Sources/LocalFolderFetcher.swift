@@ -38,7 +38,7 @@ package struct LocalFolderFetcher: ImageFetching {
         }
         do {
             var response = try await self.downloads.read(file, for: request, observer)
-            // A look at the file costs little, so a change shows within a second.
+            // A check of the file costs little, so a change shows within a second.
             response.headers.set("max-age=1, must-revalidate", for: "Cache-Control")
             return response
         } catch let error as DownloadError where error.code == .fileNotFound {
