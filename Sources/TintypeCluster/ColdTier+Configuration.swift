@@ -19,7 +19,7 @@ extension ColdTier {
         ///
         /// The default is 64 MiB.
         public var maximumEntrySize = 64 << 20
-        /// The rules for retries of all requests; by default up to three tries, also after 503 (SlowDown).
+        /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()
 
         /// The most keys in one page of a list.

@@ -59,9 +59,9 @@ final class SharedTier: ByteTier {
     /// The field of an entry without its bytes.
     private func head(of key: CacheKey) -> String { "\(self.store.field(of: key))-head" }
 
-    /// Returns the entry of `key`, and waits for it if another machine makes it.
+    /// Returns the entry of `key`, and waits for it if another machine is making it.
     ///
-    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that the load goes on without the other machine.
+    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that, the load continues without the other machine.
     func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
         if let entry = try await self.entry(for: key) { return entry }
         let data = try await self.leases.data(at: self.place(of: key, turn))
@@ -140,7 +140,7 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
     }
 
-    /// The cursor before the first families of a tag, and behind the last ones.
+    /// The cursor before the first families of a tag, and after the last ones.
     static let startCursor = "0"
 
     /// Returns some families that have a tag, and the cursor of the next ones.
