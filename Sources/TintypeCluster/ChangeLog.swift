@@ -75,8 +75,8 @@ final class ChangeLog: Sendable {
             var entries = try await self.entries(from: last)
             if last != Change.start {
                 guard entries.first?.id == last else {
-                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may count
-                    // from an earlier moment.
+                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may
+                    // count from an earlier moment.
                     if entries.count > Self.batchCount { await apply(nil) }
                     last = Change.start
                     continue

@@ -24,7 +24,8 @@ extension Cluster {
         ///
         /// Clusters with different names share nothing.
         public var keyPrefix = "tintype:1"
-        /// The name of this process, which must differ from all others; by default the host, the process and a random part.
+        /// The name of this process, which must differ from all others; by default the host, the process and a random
+        /// part.
         public var nodeName = Self.makeNodeName()
         /// The revision of your encoders and transforms; by default empty.
         ///

@@ -19,8 +19,8 @@ public import Tintype
 /// The tier never removes an entry because of its age, and has no limit of size. Give the bucket a lifecycle rule that
 /// expires old objects.
 ///
-/// The key needs the permissions `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` and `s3:ListBucket`. The last one lists
-/// the entries of a family before their removal, and lets the store answer 404 for a missing object.
+/// The key needs the permissions `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` and `s3:ListBucket`. The last one
+/// lists the entries of a family before their removal, and lets the store answer 404 for a missing object.
 ///
 /// An object that is damaged, or that another program has put there, is a miss.
 public struct ColdTier: ByteTier {

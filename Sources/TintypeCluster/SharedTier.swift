@@ -7,8 +7,8 @@ import TintypeRedis
 
 /// The byte tier of a ``Cluster`` in Redis: originals, and the results made from them.
 ///
-/// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them, and
-/// Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
+/// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them,
+/// and Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
 final class SharedTier: ByteTier {
     let name = "redis"
     private let store: SharedStore
@@ -81,7 +81,8 @@ final class SharedTier: ByteTier {
         )
     }
 
-    /// The size of an entry for the time budget of its read: results are small, and originals may be as large as permitted.
+    /// The size of an entry for the time budget of its read: results are small, and originals may be as large as
+    /// permitted.
     private func likelyByteCount(of key: CacheKey) -> Int {
         let limit = self.store.configuration.maximumEntrySize
         return key.isDerived ? min(limit, 512 << 10) : limit

@@ -75,7 +75,8 @@ public struct RedisConfiguration: Sendable, Equatable {
     /// let client = RedisClient(try RedisConfiguration(url: "redis://:secret@127.0.0.1:6379/1"))
     /// ```
     ///
-    /// - Throws: ``RedisError`` with the code ``RedisError/Code/invalidConfiguration``. Its message contains no password.
+    /// - Throws: ``RedisError`` with the code ``RedisError/Code/invalidConfiguration``. Its message contains no
+    ///   password.
     public init(url: String) throws(RedisError) {
         guard let separator = url.firstRange(of: "://") else {
             throw Self.refusal("A URL begins with redis://, redis+cluster:// or redis+sentinel://.")
