@@ -5,13 +5,13 @@ import Tintype
 import TintypeConcurrency
 import TintypeRedis
 
-/// Changes that all machines of a cluster must hear of, in their order.
+/// The changes that all machines of a cluster must learn of, in order.
 ///
 /// It is a stream in Redis instead of a channel: a machine that was away reads the changes that it has missed.
 final class ChangeLog: Sendable {
-    /// The changes that the stream keeps, about, unless it keeps them by age.
+    /// The approximate number of changes in the stream, unless it keeps them by age.
     private static let lengthLimit = "10000"
-    /// The changes that are read at once.
+    /// The number of changes to read at once.
     private static let batchCount = 500
 
     private let store: SharedStore
@@ -26,7 +26,7 @@ final class ChangeLog: Sendable {
         (self.store, self.name, self.keepsByAge) = (store, store.name(name), keepsByAge)
     }
 
-    /// Tells the other machines of a change; returns its identifier, which is greater than those before.
+    /// Appends a change for the other machines; returns its identifier, which is greater than all earlier ones.
     @discardableResult
     func append(_ text: String) async throws -> String {
         let limit = self.keepsByAge ? [] : ["MAXLEN", "~", Self.lengthLimit]
@@ -43,7 +43,7 @@ final class ChangeLog: Sendable {
 
     /// Removes the changes that are older than any entry can be at the moment of a change.
     ///
-    /// The moment is that of Redis: a server whose clock is ahead must not remove what the others need.
+    /// The moment comes from Redis, because a server whose clock is ahead must not remove changes that others need.
     private func trim(before identifier: String) async {
         guard let moment = identifier.split(separator: "-").first.flatMap({ Int64($0) }) else { return }
         let oldest = "\(max(0, moment - self.store.configuration.entryLifetime.milliseconds))"
@@ -51,10 +51,10 @@ final class ChangeLog: Sendable {
         _ = try? await self.store.run("XTRIM", self.name, "MINID", "~", oldest, key: self.name)
     }
 
-    /// Calls `apply` with the changes after `last` that are in the stream or will be, until the log goes away.
+    /// Calls `apply` with the changes after `last`, present and future, until the log is released.
     ///
-    /// By default it begins with the oldest change: none is missed between the start of a process and its first look, and a
-    /// disk loses most of what has changed while the process was away.
+    /// By default it begins with the oldest change. So it misses no change between the start of a process and its first
+    /// read, and the disk loses most entries that changed while the process was away.
     func follow(after last: String = Change.start, _ apply: @escaping @Sendable ([Change]?) async -> Void) {
         let period = self.store.configuration.changePeriod
         // The log owns the task, so the task must not keep the log.
@@ -67,16 +67,16 @@ final class ChangeLog: Sendable {
         }
     }
 
-    /// Calls `apply` with the changes that are in the stream now, some at a time, and moves `last` to the end of them.
+    /// Calls `apply` with the changes that are in the stream now, in batches, and moves `last` to the end of them.
     ///
-    /// If the stream has removed changes that were not read, `apply` gets `nil` and then all that are left.
+    /// If the stream has removed changes that were not read, `apply` gets `nil` and then the remaining changes.
     func apply(_ apply: @Sendable ([Change]?) async -> Void, after last: inout String) async throws {
         while true {
             var entries = try await self.entries(from: last)
             if last != Change.start {
                 guard entries.first?.id == last else {
-                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may count
-                    // from an earlier moment.
+                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may
+                    // count from an earlier moment.
                     if entries.count > Self.batchCount { await apply(nil) }
                     last = Change.start
                     continue
@@ -119,7 +119,7 @@ struct Change: Equatable {
     let node: String
     let text: String
 
-    /// Reads the reply to `XRANGE`: the identifiers of the entries and their changes, which entries of another form lack.
+    /// Reads the reply to `XRANGE`: the identifier of each entry and its change, or `nil` for an entry of another form.
     static func entries(in value: RedisValue) -> [(id: String, change: Change?)] {
         (value.elements ?? []).compactMap { entry in
             guard let parts = entry.elements, let id = parts.first?.text else { return nil }

@@ -10,7 +10,7 @@ extension Cluster {
     public struct Configuration: Sendable {
         /// An event of a cluster.
         public enum Event: Sendable, Hashable {
-            /// Redis has failed several times: loads go on without it.
+            /// Redis has failed several times: loads continue without it.
             case circuitOpened(reason: String)
             /// Redis works again.
             case circuitClosed
@@ -24,7 +24,8 @@ extension Cluster {
         ///
         /// Clusters with different names share nothing.
         public var keyPrefix = "tintype:1"
-        /// The name of this process, which must differ from all others; by default the host, the process and a random part.
+        /// The name of this process, which must differ from all others; by default the host, the process and a random
+        /// part.
         public var nodeName = Self.makeNodeName()
         /// The revision of your encoders and transforms; by default empty.
         ///
@@ -34,15 +35,15 @@ extension Cluster {
         public var entryLifetime = Duration.seconds(604_800)
         /// The size of the largest entry in bytes; default 4 MiB.
         public var maximumEntrySize = 4 << 20
-        /// The lifetime of a lock, which its owner renews three times in it; default 6 seconds.
+        /// The lifetime of a lock, which its owner renews after a third of it; default 6 seconds.
         ///
-        /// After the crash of an owner the others wait that long.
+        /// After the crash of an owner, the other machines wait that long.
         public var leaseLifetime = Duration.seconds(6)
         /// The longest time for which a load waits for another machine; default 10 seconds.
         ///
-        /// It is longer than ``leaseLifetime``, so that one machine takes the place of a dead owner instead of all.
+        /// It is longer than ``leaseLifetime``, so that only one machine takes the place of a dead owner.
         public var waitLimit = Duration.seconds(10)
-        /// The time between two looks for changes by other machines; default 1 second.
+        /// The time between two reads of the changes by other machines; default 1 second.
         public var changePeriod = Duration.seconds(1)
         /// How long failures are remembered for all machines.
         ///

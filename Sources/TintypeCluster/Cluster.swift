@@ -53,7 +53,7 @@ public final class Cluster: Sendable {
     /// Takes part in the cluster with a loader, until ``shutdown()``.
     ///
     /// The memory and the disk of the loader lose the entries that other machines change, within
-    /// ``Configuration/changePeriod``. The others see the counts of this process in ``status()``.
+    /// ``Configuration/changePeriod``. The other machines see the counts of this process in ``status()``.
     ///
     /// ```swift
     /// cluster.join(with: loader)
@@ -109,7 +109,7 @@ public final class Cluster: Sendable {
                 for loader in loaders { try await loader.removeFamily(of: family) }
                 if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
             }
-            // Last: a purge that fails can be repeated.
+            // This comes last, so that a failed purge can be repeated.
             try await self.sharedTier.forget(families, tagged: tag)
             (count, cursor) = (count + families.count, next)
         } while cursor != SharedTier.startCursor
@@ -119,13 +119,13 @@ public final class Cluster: Sendable {
     @inline(never)
     private func joinedLoaders() -> [LoaderActor] { self.loaders.withLock { $0.compactMap(\.loader) } }
 
-    /// Tells all servers of a purge; returns its identifier, which is greater than those of earlier purges.
+    /// Announces a purge to all servers; returns its identifier, which is greater than all earlier ones.
     ///
     /// - Throws: ``CacheError`` if Redis fails.
     package func announce(purge text: String) async throws -> String { try await self.purges.append(text) }
 
-    /// Calls `apply` with the purges so far and then with later ones; returns when it has seen the former, or after a second
-    /// without an answer of Redis.
+    /// Calls `apply` with the purges so far and then with later ones; returns after the purges so far, or after a
+    /// second without an answer from Redis.
     package func followPurges(
         _ apply: @escaping @Sendable ([(text: String, identifier: String)]) -> Void
     ) async {
@@ -150,7 +150,7 @@ public final class Cluster: Sendable {
         ClusterStatus(processes: try await self.beats.processes(), redis: await self.store.redis.nodes())
     }
 
-    /// Gives up the locks, and closes the connections.
+    /// Releases the locks, and closes the connections.
     ///
     /// ```swift
     /// await loader.shutdown()

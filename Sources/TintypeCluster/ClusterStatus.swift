@@ -15,15 +15,16 @@ public struct ClusterStatistics: Sendable, Hashable, Codable {
     public var hits = 0
     /// The look-ups that found none.
     public var misses = 0
-    /// The entries in Redis that were damaged, or of another program.
+    /// The entries in Redis that were damaged, or that another program wrote.
     public var damagedEntries = 0
     /// The loads that waited for another machine.
     public var waits = 0
-    /// The loads that went on without the other machine, because they had waited long enough or too many others waited.
+    /// The loads that continued without the other machine, because they had waited long enough or too many others
+    /// waited.
     public var waitsOver = 0
     /// The failures of other machines that spared a request to an origin.
     public var sharedFailures = 0
-    /// How often Redis failed so that the circuit opened.
+    /// The number of times that the circuit opened because Redis failed.
     public var circuitOpenings = 0
     /// Whether the circuit is open now.
     public var isCircuitOpen = false

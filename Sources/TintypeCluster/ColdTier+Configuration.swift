@@ -19,7 +19,7 @@ extension ColdTier {
         ///
         /// The default is 64 MiB.
         public var maximumEntrySize = 64 << 20
-        /// The rules for retries of all requests; by default up to three tries, also after 503 (SlowDown).
+        /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()
 
         /// The most keys in one page of a list.
@@ -31,10 +31,11 @@ extension ColdTier {
         ///
         /// The query has these items:
         ///
-        /// * `region`: the region of the bucket. It is required for Amazon, and `us-east-1` for other stores by default.
+        /// * `region`: the region of the bucket. It is required for Amazon; for other stores, the default is
+        ///   `us-east-1`.
         /// * `endpoint`: the URL of a store other than Amazon's, such as `http://minio:9000`.
-        /// * `style`: `host` if the bucket is the first label of the host, as at Amazon, or `path` if it is the first part
-        ///   of the path, as at other stores.
+        /// * `style`: `host` if the bucket is the first label of the host, as at Amazon, or `path` if it is the first
+        ///   part of the path, as at other stores.
         ///
         /// ```swift
         /// let configuration = try ColdTier.Configuration(

@@ -5,7 +5,8 @@ public import Tintype
 
 /// A byte tier in a bucket of S3 or a compatible store: large, cheap and slow.
 ///
-/// Make it the farthest tier. A look-up asks it only if no nearer tier has the entry, and a hit fills the nearer tiers.
+/// Make it the farthest tier. A look-up reaches it only if no nearer tier has the entry, and a hit fills the nearer
+/// tiers.
 ///
 /// ```swift
 /// let store = try ColdTier.Configuration(url: "s3://thumbnails/cache?region=eu-central-1", accessKey: "AKIA", secretKey: token)
@@ -18,8 +19,8 @@ public import Tintype
 /// The tier never removes an entry because of its age, and has no limit of size. Give the bucket a lifecycle rule that
 /// expires old objects.
 ///
-/// The key needs the permissions `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` and `s3:ListBucket`. The last one lists
-/// the entries of a family before their removal, and lets the store answer 404 for a missing object.
+/// The key needs the permissions `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject` and `s3:ListBucket`. The last one
+/// lists the entries of a family before their removal, and lets the store answer 404 for a missing object.
 ///
 /// An object that is damaged, or that another program has put there, is a miss.
 public struct ColdTier: ByteTier {
@@ -136,7 +137,7 @@ public struct ColdTier: ByteTier {
     /// The most bytes of an object beyond the bytes of its entry: the key, the metadata and checksums.
     private static let maximumHeadSize = 1 << 20
 
-    /// The codes of responses that no entry of this tier can be the cause of.
+    /// The codes of failed responses that no entry of this tier can cause.
     private static let foreign: Set<TintypeErrorCode> = [.bodyTooLarge, .emptyBody]
 
     private func delete(_ object: String) async throws {

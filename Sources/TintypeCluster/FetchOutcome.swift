@@ -8,7 +8,7 @@ enum FetchOutcome: Sendable {
     case response(DownloadResponse)
     case failure(DownloadError)
 
-    /// A description in JSON stands before the body, and its size before both.
+    /// The description in JSON, which precedes the body; its size precedes both.
     private struct Head: Codable {
         struct Failure: Codable {
             let code: String
@@ -38,7 +38,7 @@ enum FetchOutcome: Sendable {
         }
     }
 
-    /// Returns the stored form, or `nil` for an outcome that has none.
+    /// The stored form, or `nil` if the outcome cannot be encoded.
     var encoded: Data? {
         var head: Head
         var body = Data()

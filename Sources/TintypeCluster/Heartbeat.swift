@@ -8,7 +8,7 @@ import TintypeRedis
 /// Reports the counts of this process to the others.
 final class Heartbeat: Sendable {
     private static let period = Duration.seconds(5)
-    /// Processes without a report for so long are gone.
+    /// The seconds without a report after which a process counts as gone.
     private static let patience = 30.0
 
     private let store: SharedStore
@@ -19,7 +19,7 @@ final class Heartbeat: Sendable {
         (self.store, self.leases) = (store, leases)
     }
 
-    /// Reports until the process leaves, and checks the settings of Redis when it is there.
+    /// Reports until ``shutdown()``, and checks the settings of Redis once it answers.
     func begin() {
         let (store, leases) = (self.store, self.leases)
         self.owner.run("heartbeat of the cluster") {
@@ -28,11 +28,11 @@ final class Heartbeat: Sendable {
             while !Task.isCancelled {
                 let isThere = await Self.report(store, leases)
                 beats += 1
-                // A full Redis takes no report.
+                // A full Redis accepts no report.
                 if !hasChecked, isThere || beats == 3 {
                     hasChecked = true
                     await Self.checkSettings(store)
-                    // Processes that were killed and started again have left their old names.
+                    // Processes that were killed and started again have left their old names behind.
                     _ = try? await Self.processes(store)
                 }
                 try? await Task.sleep(for: Self.period)
@@ -66,7 +66,7 @@ final class Heartbeat: Sendable {
         }
     }
 
-    /// Reports once; returns whether Redis has taken the report.
+    /// Reports once; returns whether Redis has accepted the report.
     private static func report(_ store: SharedStore, _ leases: Leases) async -> Bool {
         var statistics = store.statistics
         statistics.leases = leases.count
@@ -94,7 +94,7 @@ final class Heartbeat: Sendable {
             if -process.reportedAt.timeIntervalSinceNow < Self.patience {
                 processes.append(process)
             } else {
-                // A Redis that takes no writes still tells the processes.
+                // A Redis that accepts no writes still lists the processes.
                 _ = try? await store.run("HDEL", name, process.name, key: name)
             }
         }
@@ -105,7 +105,7 @@ final class Heartbeat: Sendable {
         self.owner.cancelAll()
         await self.owner.waitForAll()
         let name = Self.name(self.store)
-        // A process that cannot say that it leaves is gone after a while.
+        // If this fails, the others take the process for gone after a while.
         _ = try? await self.store.run("HDEL", name, self.store.configuration.nodeName, key: name)
     }
 }

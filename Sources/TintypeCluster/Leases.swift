@@ -7,20 +7,20 @@ import TintypeRedis
 
 /// The locks in Redis that this process holds: while it makes an entry, the other machines wait for it.
 ///
-/// A lock has the token of its owner and a lifetime, which the owner renews. So the lock of a dead owner ends by itself,
-/// and a late owner never deletes the lock of another one (*Distributed Locks with Redis*, redis.io).
+/// A lock has the token of its owner and a lifetime, which the owner renews. So the lock of a dead owner expires by
+/// itself, and a late owner never deletes the lock of another one (*Distributed Locks with Redis*, redis.io).
 final class Leases: Sendable {
-    /// The end of a lease, as the other machines hear it.
+    /// The end of a lease, as its owner reports it to the other machines.
     enum End: String {
         /// The entry is in the store.
         case stored
-        /// There is no entry, and another try would most likely not make one either.
+        /// There is no entry, and another attempt would most likely fail, too.
         case nothing
         /// The owner was cancelled: another machine may take its place.
         case free
     }
 
-    /// The result of an attempt to get a lock.
+    /// The result of an attempt to acquire a lock.
     private enum Attempt {
         case found(Data)
         case leads
@@ -54,10 +54,10 @@ final class Leases: Sendable {
         var waitCount = 0
     }
 
-    /// The loads that may wait at once; others go on without the other machine.
+    /// The number of loads that may wait at once; further ones continue without the other machine.
     static let waitCountLimit = 128
 
-    /// A load that takes longer is stuck, and its lock is not renewed.
+    /// The time after which a load counts as stuck, and its lock is not renewed.
     private static let longestTime = Duration.seconds(120)
 
     private static let attempt = """
@@ -89,10 +89,10 @@ final class Leases: Sendable {
     /// The number of locks that this process holds.
     var count: Int { self.state.withLock { $0.leases.count } }
 
-    /// Returns the entry at a place; `nil` if the caller is to make it.
+    /// Returns the entry at a place; `nil` if the caller must make it.
     ///
-    /// Waits while another machine makes it, at most for ``Cluster/Configuration/waitLimit``. After that the caller makes
-    /// the entry without a lock.
+    /// Waits while another machine is making it, at most for ``Cluster/Configuration/waitLimit``. After that the caller
+    /// makes the entry without a lock.
     func data(at place: Place) async throws -> Data? {
         let data = try await self.wait(at: place)
         // If two attempts ran at once, one may have the lock although the other one has found the entry.
@@ -119,7 +119,7 @@ final class Leases: Sendable {
             group.addTask {
                 for await message in messages {
                     let end = message.flatMap { End(rawValue: String(decoding: $0, as: UTF8.self)) }
-                    // This load would not do better after the owner than beside it.
+                    // Waiting for another owner would not help: make the entry without a lock.
                     if end == .nothing { return nil }
                     if let data = try await self.poll(place) { return data }
                 }
@@ -149,13 +149,13 @@ final class Leases: Sendable {
             case .isTaken: return nil
             }
         } catch is CacheError where !self.store.isCircuitOpen() {
-            // If one slow reply ended the wait, a pause of Redis would send all that wait to their origins.
+            // If one slow reply ended the wait, a pause of Redis would send all waiting loads to their origins.
             return nil
         }
     }
 
     private func attempt(_ place: Place) async throws -> Attempt {
-        // A load of this process makes it already.
+        // A load of this process is already making the entry.
         if self.join(place) {
             if Task.isCancelled { await self.end(place, .free) }
             return .leads
@@ -166,7 +166,7 @@ final class Leases: Sendable {
         do {
             value = try await self.attempt(place, token, lifetime)
         } catch {
-            // Redis may have given the lock all the same. With an open circuit it was not asked.
+            // Redis may have granted the lock nevertheless. With an open circuit, the command was not sent.
             if !self.store.isCircuitOpen() {
                 let lease = Lease(token: token, family: place.family, turns: [])
                 self.releases.run("lease release") { [weak self] in await self?.release(place.lock, lease, .free) }
@@ -194,14 +194,14 @@ final class Leases: Sendable {
         return try await self.store.run(command, byteCount: place.byteCount)
     }
 
-    /// Ends the part of a turn in a lease, and gives up the lock with the last part.
+    /// Ends a turn's share in a lease, and releases the lock with the last share.
     func end(_ place: Place, _ end: End) async {
         guard let lease = self.leave(place) else { return }
-        // A caller that was cancelled could not send it.
+        // A task that was cancelled could not send the command.
         await self.releases.run("lease release") { await self.release(place.lock, lease, end) }.value
     }
 
-    /// Gives up the lock of an entry that is in the store now.
+    /// Releases the lock of an entry that is in the store now.
     func endStored(_ family: String, _ field: String) async {
         let lock = Place.lock(family, field)
         guard let lease = self.take(lock) else { return }
@@ -209,7 +209,7 @@ final class Leases: Sendable {
     }
 
     private func release(_ lock: String, _ lease: Lease, _ end: End) async {
-        // A lock that cannot be released ends by itself.
+        // A lock that cannot be released expires by itself.
         _ = try? await self.store.run(
             "EVAL",
             Self.release,
@@ -221,7 +221,7 @@ final class Leases: Sendable {
         )
     }
 
-    /// Gives up all locks.
+    /// Releases all locks.
     func endAll() async {
         self.renewals.cancelAll()
         await self.renewals.waitForAll()

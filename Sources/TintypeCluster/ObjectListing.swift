@@ -11,8 +11,8 @@ struct ObjectListing: Sendable, Equatable {
 
     /// Reads the XML of an answer.
     ///
-    /// Returns `nil` for anything else, and for an answer that is not whole. A removal that trusted such an answer could
-    /// leave objects behind.
+    /// Returns `nil` for anything else, and for an incomplete answer. A removal that trusted such an answer could leave
+    /// objects behind.
     init?(_ xml: Data) {
         var hasEnded = false
         var isTruncated = false

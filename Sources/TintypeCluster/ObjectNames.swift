@@ -2,7 +2,8 @@
 
 import Tintype
 
-/// The keys of the objects in a cold store: `PREFIX/ROOT/ENTRY`, with the digests of the family's root and of the entry.
+/// The keys of the objects in a cold store: `PREFIX/ROOT/ENTRY`, with the digests of the family's root and of the
+/// entry.
 ///
 /// The name of a derived entry ends with `-REVISION` if there is a revision.
 struct ObjectNames: Sendable {

@@ -7,11 +7,11 @@ import TintypeRedis
 
 /// A fetcher whose failures and revalidations all machines of a cluster share.
 ///
-/// A failure that lasts is remembered for the other machines, so a missing source costs one request in its lifetime. Of
-/// several machines that revalidate one response at once, one asks the origin. Requests with credentials, with rules of their
-/// own for the connection, or with `Cache-Control` go to the origin as they are.
+/// A lasting failure is remembered for the other machines, so a missing source costs one request in the lifetime of the
+/// failure. If several machines revalidate one response at once, only one of them asks the origin. Requests with
+/// credentials, with rules of their own for the connection, or with `Cache-Control` go to the origin as they are.
 struct SharedFetcher: ImageFetching {
-    /// How long the outcome of a revalidation is there for machines that revalidate the same response.
+    /// The lifetime of the outcome of a revalidation, for machines that revalidate the same response.
     private static let outcomeLifetime = Duration.seconds(2)
     private static let field = "outcome"
 
@@ -25,7 +25,7 @@ struct SharedFetcher: ImageFetching {
         if !request.retriesFailures, let failure = await self.failure(failures), !request.accepts(failure) {
             throw failure
         }
-        // A load of a source that no cache has holds the lock of its entry already.
+        // A load of a source that no cache has already holds the lock of its entry.
         guard request.isRefresh || Self.isConditional(request) else {
             return try await self.fetch(request, observer, failures)
         }
@@ -73,7 +73,7 @@ struct SharedFetcher: ImageFetching {
     // MARK: Failures
 
     private func failure(_ name: String) async -> DownloadError? {
-        // Without the store the origin decides.
+        // Without the store, the origin decides.
         let value = try? await self.store.run("GET", name, key: name, isReadOnly: true)
         guard case .bytes(let data) = value, case .failure(var error) = FetchOutcome(encoded: data) else { return nil }
         error.isRemembered = true
@@ -81,7 +81,7 @@ struct SharedFetcher: ImageFetching {
         return error
     }
 
-    /// Asks the base, and remembers a failure that lasts.
+    /// Asks the base, and remembers a lasting failure.
     private func fetch(
         _ request: DownloadRequest,
         _ observer: FetchObserver,
@@ -145,7 +145,7 @@ struct SharedFetcher: ImageFetching {
 
     /// Whether an origin has answered with a failure.
     ///
-    /// Other failures may be those of one machine, such as a broken resolver, which must not fail the loads of all.
+    /// Other failures may be the fault of one machine, such as a broken resolver, and must not fail the loads of all.
     private static func isOfOrigin(_ error: DownloadError) -> Bool {
         guard error.code == .badStatus, let status = error.status else { return false }
         return [404, 410, 429].contains(status) || status >= 500
@@ -153,7 +153,7 @@ struct SharedFetcher: ImageFetching {
 
     /// Returns a name for a request: its URL and its fields decide what the origin answers.
     private static func digest(of request: DownloadRequest, conditions: Bool) -> String {
-        // The trace of each request is another one.
+        // Each request has a trace of its own.
         let others: Set<String> = conditions ? self.traces : self.traces.union(self.conditions)
         let lines: [String] = request.headers.compactMap { field in
             let name = field.name.lowercased()

@@ -7,8 +7,8 @@ import TintypeRedis
 
 /// The Redis deployment of a cluster, behind circuit breakers.
 ///
-/// While a circuit is open, calls fail at once, so that loads go on locally. Writes have a circuit of their own: a full
-/// Redis and a replica refuse them, and still answer reads.
+/// While a circuit is open, calls fail at once, so that loads continue locally. Writes have a circuit of their own: a
+/// full Redis and a replica refuse them, but still answer reads.
 final class SharedStore: Sendable {
     private struct State {
         var reads = Circuit()
@@ -47,8 +47,8 @@ final class SharedStore: Sendable {
         return try await self.run(RedisCommand(name, arguments: arguments, key: key, isReadOnly: isReadOnly))
     }
 
-    /// Sets fields of a hash and its lifetime at once, so that no field is left without an end; returns the number of new
-    /// fields.
+    /// Sets fields of a hash and its lifetime at once, so that no field is left without a lifetime; returns the number
+    /// of new fields.
     func set(_ fields: [(name: String, value: Data)], of family: String, lifetime: Duration) async throws -> Int64 {
         let words = fields.flatMap { [RedisArgument.text($0.name), .data($0.value)] }
         let head: [RedisArgument] = [.text(Self.setting), "1", .text(family), .text("\(lifetime.milliseconds)")]
@@ -65,7 +65,7 @@ final class SharedStore: Sendable {
         return count
         """
 
-    /// Runs a command that transfers so many bytes: a large entry takes longer than the time budget of a command.
+    /// Runs a command that transfers `byteCount` bytes, for which its time budget is longer.
     ///
     /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
     func run(_ command: RedisCommand, byteCount: Int = 0) async throws -> RedisValue {
@@ -179,7 +179,7 @@ final class SharedStore: Sendable {
             let wasOpen = state.isOpen
             let hasOpened = state.change(command) { $0.fail(at: .now) } && !wasOpen
             if hasOpened { state.counts.circuitOpenings += 1 }
-            // A Redis that is back and refuses the client needs a person.
+            // If Redis is back but refuses the client, a person must act.
             let isNew = state.isOpen && error.code == .refused && !state.hasReportedRefusal
             if hasOpened || isNew { state.hasReportedRefusal = error.code == .refused }
             return hasOpened || isNew
@@ -194,7 +194,7 @@ final class SharedStore: Sendable {
 }
 
 extension RedisError.Code {
-    /// Whether the store does not work, unlike an answer that refuses one command.
+    /// Whether the store itself has failed, unlike an answer that refuses one command.
     fileprivate var isOutage: Bool {
         switch self {
         case .serverError, .invalidCommand, .invalidConfiguration: false

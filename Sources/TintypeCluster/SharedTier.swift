@@ -7,8 +7,8 @@ import TintypeRedis
 
 /// The byte tier of a ``Cluster`` in Redis: originals, and the results made from them.
 ///
-/// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them, and
-/// Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
+/// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them,
+/// and Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
 final class SharedTier: ByteTier {
     let name = "redis"
     private let store: SharedStore
@@ -59,9 +59,9 @@ final class SharedTier: ByteTier {
     /// The field of an entry without its bytes.
     private func head(of key: CacheKey) -> String { "\(self.store.field(of: key))-head" }
 
-    /// Returns the entry of `key`, and waits for it if another machine makes it.
+    /// Returns the entry of `key`, and waits for it if another machine is making it.
     ///
-    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that the load goes on without the other machine.
+    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that, the load continues without the other machine.
     func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
         if let entry = try await self.entry(for: key) { return entry }
         let data = try await self.leases.data(at: self.place(of: key, turn))
@@ -81,7 +81,8 @@ final class SharedTier: ByteTier {
         )
     }
 
-    /// The size of an entry for the time budget of its read: results are small, and originals may be as large as permitted.
+    /// The size of an entry for the time budget of its read: results are small, and originals may be as large as
+    /// permitted.
     private func likelyByteCount(of key: CacheKey) -> Int {
         let limit = self.store.configuration.maximumEntrySize
         return key.isDerived ? min(limit, 512 << 10) : limit
@@ -140,7 +141,7 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
     }
 
-    /// The cursor before the first families of a tag, and behind the last ones.
+    /// The cursor before the first families of a tag, and after the last ones.
     static let startCursor = "0"
 
     /// Returns some families that have a tag, and the cursor of the next ones.

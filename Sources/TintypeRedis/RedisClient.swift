@@ -39,8 +39,7 @@ public final class RedisClient: Sendable {
 
     /// Runs a command, and returns the reply.
     ///
-    /// If the command must not wait until its time is over, because the server cannot be reached before, it fails at
-    /// once.
+    /// The command fails at once if the server cannot be reached again before the time budget ends.
     ///
     /// - Parameters:
     ///   - command: The command.
@@ -70,7 +69,7 @@ public final class RedisClient: Sendable {
         }
     }
 
-    /// Subscribes a channel, and again after each reconnection.
+    /// Subscribes to a channel, and again after each reconnection.
     ///
     /// The first element is `nil`, when the subscription begins. See ``RedisMessages``.
     ///

@@ -75,7 +75,8 @@ public struct RedisConfiguration: Sendable, Equatable {
     /// let client = RedisClient(try RedisConfiguration(url: "redis://:secret@127.0.0.1:6379/1"))
     /// ```
     ///
-    /// - Throws: ``RedisError`` with the code ``RedisError/Code/invalidConfiguration``. Its message contains no password.
+    /// - Throws: ``RedisError`` with the code ``RedisError/Code/invalidConfiguration``. Its message contains no
+    ///   password.
     public init(url: String) throws(RedisError) {
         guard let separator = url.firstRange(of: "://") else {
             throw Self.refusal("A URL begins with redis://, redis+cluster:// or redis+sentinel://.")
@@ -84,7 +85,7 @@ public struct RedisConfiguration: Sendable, Equatable {
         let rest = url[separator.upperBound...]
         let end = rest.firstIndex(of: "/") ?? rest.endIndex
         let path = rest[end...].split(separator: "/", omittingEmptySubsequences: true).map(String.init)
-        // A password may contain an at sign, which a host may not.
+        // A password may contain an at sign, but a host must not.
         let at = rest[..<end].lastIndex(of: "@")
         let hosts = at.map { rest[rest.index(after: $0)..<end] } ?? rest[..<end]
         let defaultPort = scheme == "redis+sentinel" ? 26_379 : 6_379
@@ -182,7 +183,7 @@ public struct RedisConfiguration: Sendable, Equatable {
             if service.isEmpty { return Self.refusal("The service of Sentinel has no name.") }
         }
         if addresses.isEmpty { return Self.refusal("The deployment has no address.") }
-        // An address in C has no zeros inside.
+        // A C string has no zero bytes inside.
         if let wrong = addresses.first(where: {
             $0.host.isEmpty || $0.host.utf8.contains(0) || !(1...65_535).contains($0.port)
         }) {

@@ -25,8 +25,8 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
         case disconnected
         /// The server refuses the user, the password or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`).
         case refused
-        /// The server refuses to write: it is a replica (`READONLY`), has too few replicas (`NOREPLICAS`), or cannot save
-        /// (`MISCONF`).
+        /// The server refuses to write: it is a replica (`READONLY`), has too few replicas (`NOREPLICAS`), or cannot
+        /// save (`MISCONF`).
         case readOnly
         /// The server reads its data set from disk (`LOADING`).
         case loading

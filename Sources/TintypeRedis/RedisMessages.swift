@@ -5,9 +5,9 @@ import TintypeConcurrency
 
 /// The messages of a channel, as ``RedisClient/messages(on:limit:)`` returns them.
 ///
-/// An element is the content of a message, or `nil` if earlier messages may be missing. This happens when a subscription
-/// begins, also after a lost connection, and when the reader is too slow. A cache that listens to removals must empty
-/// itself at each `nil`.
+/// An element is the content of a message, or `nil` if earlier messages may be missing. This happens when a
+/// subscription begins, also after a lost connection, and when the reader is too slow. A cache that listens for
+/// removals must empty itself at each `nil`.
 ///
 /// The subscription ends when the sequence and its iterators go away. Let one task at a time read it.
 public struct RedisMessages: AsyncSequence, Sendable {
@@ -84,7 +84,7 @@ final class MessageBuffer: Sendable {
         let reader = self.state.withLock { state -> CheckedContinuation<Data??, Never>? in
             guard !state.hasEnded else { return nil }
             if let reader = state.readers.popFirst()?.value { return reader }
-            // Losses in a row are one.
+            // Consecutive losses count as one.
             if message == nil, let last = state.messages.last, last == nil { return nil }
             state.messages.append(message)
             if state.messages.count > self.limit {

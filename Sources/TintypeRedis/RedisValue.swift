@@ -10,7 +10,7 @@ public enum RedisValue: Sendable, Equatable {
     case integer(Int64)
     /// Bytes, such as the result of `GET`.
     case bytes(Data)
-    /// A short text that is no value of a key, such as `OK`.
+    /// A short text that is not the value of a key, such as `OK`.
     case status(String)
     /// Several values, such as the result of `MGET`.
     case array([RedisValue])

@@ -41,9 +41,9 @@ extension ImageServer {
         public var caching = Caching()
         /// The limits of load.
         public var load = Load()
-        /// The cluster of servers with a common cache to which this server belongs; `nil`, the default, is none.
+        /// The cluster that this server joins to share a cache with other servers; by default `nil`, for no cluster.
         public var cluster: Cluster.Configuration?
-        /// The object store behind all other caches; `nil`, the default, is none.
+        /// The object store behind all other caches; by default `nil`, for no object store.
         public var coldTier: ColdTier.Configuration?
         /// The token that requests for images must have as `Authorization: Bearer`, or `nil` to require none.
         public var secret: String?
@@ -95,7 +95,7 @@ extension ImageServer {
             loader.limits.maximumSide = 16_384
             loader.limits.maximumAnimationPixels = 50_000_000
             loader.downloads.maximumBodySize = 32 << 20
-            // Often all sources have one origin, and slow ones must not hold up the others.
+            // Often all sources have one origin, and slow transfers must not hold up the others.
             loader.downloads.maximumConnectionsPerHost = 32
             loader.downloads.maximumRedirects = 5
             loader.downloads.connectTimeout = .seconds(3)
@@ -120,7 +120,7 @@ extension ImageServer {
     public enum LogLevel: String, Sendable, CaseIterable {
         /// Each request, and the events of the server.
         case info
-        /// Answers with a status of 4xx, and settings without an effect.
+        /// Answers with a status of 4xx, settings of Redis that do not suit a cache, and dropped log lines.
         case warning
         /// Answers with a status of 5xx, and failures of the server itself.
         case error
@@ -200,14 +200,14 @@ extension ImageServer.Configuration {
         public var pngLevel = 6
         /// The formats for images without a format in the URL, in the order of preference.
         ///
-        /// A result has the format of its source if the list contains it. Otherwise the first one that can hold the
-        /// image counts.
+        /// A result has the format of its source if the list contains it. Otherwise it has the first format that can
+        /// represent the image.
         public var preferredFormats: [ImageFormat] = [.jpeg, .png, .gif]
         /// Whether clients that accept WebP receive it unless the URL names a format; default false.
         public var prefersWebP = false
         /// Whether clients that accept WebP receive it whatever the URL says; default false.
         public var enforcesWebP = false
-        /// Whether the `Accept` field of a request decides anything.
+        /// Whether answers depend on the `Accept` field of requests.
         var readsAccept: Bool { self.prefersWebP || self.enforcesWebP }
         /// The formats of sources that are sent unchanged unless the URL names another format; by default none.
         public var skippedFormats: Set<ImageFormat> = []
@@ -229,7 +229,8 @@ extension ImageServer.Configuration {
         ///
         /// With `nil` it has the status of the error.
         public var fallbackStatus: Int? = 200
-        /// The lifetime of the fallback image in clients, default 60 seconds; `nil` for that of other images.
+        /// The lifetime of the fallback image in clients; default 60 seconds, or `nil` for the lifetime of other
+        /// images.
         public var fallbackLifetime: Duration? = .seconds(60)
 
         /// Creates the settings with their defaults.

@@ -3,7 +3,7 @@
 import Tintype
 import TintypeConcurrency
 
-/// A server of images that speaks imgproxy's URLs.
+/// An image server that understands imgproxy's URLs.
 ///
 /// It makes each image once for all clients that request it, stores it in memory and on disk, and refuses requests that
 /// it cannot answer in time. Put nginx or a balancer in front of it for TLS and HTTP/2.

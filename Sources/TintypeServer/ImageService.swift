@@ -21,7 +21,7 @@ public final class ImageService: Sendable {
         public let status: Int
         /// The header fields, except for the fields of a connection, such as `Date`.
         public let headers: HeaderFields
-        /// The content; for HEAD as well, although the server must not send it then.
+        /// The content, also for HEAD, in which case the server must not send it.
         public let body: Data
     }
 
@@ -91,9 +91,9 @@ public final class ImageService: Sendable {
             metrics: ServerMetrics(version: ImageServer.version),
             log: log
         )
-        // Before the first request: it must not find what was purged while this server was away.
+        // Do this before the first request, which must not find entries that were purged while this server was away.
         await cluster?.followPurges { [purges = handler.purges, routes = handler.routes] news in
-            // A server that starts again reads the purges in the cluster, not only in the file.
+            // A server that starts again reads the purges of the cluster in addition to its file.
             try? purges.purge(news.compactMap { line in PurgeList.Moment(line.identifier).map { (line.text, $0) } })
             routes.removeAll()
         }
@@ -292,7 +292,7 @@ public final class ImageService: Sendable {
         }
     }
 
-    /// Loads an image that the configuration names, which may be a file or in an inner network.
+    /// Loads an image that the configuration names, which may be a file or in an internal network.
     private static func image(_ url: URL?, _ name: String, _ loader: LoaderActor) async throws -> Image? {
         guard let url else { return nil }
         do {

@@ -6,7 +6,7 @@ package struct AddressError: Error, Sendable, Hashable, CustomStringConvertible 
     package enum Reason: Sendable, Hashable {
         /// The path, an option or the text of the source is wrong, or the URL has expired.
         case invalidURL
-        /// The signature is wrong.
+        /// The signature is missing or wrong.
         case forbidden
         /// The URL sets a limit, and the server does not allow that.
         case forbiddenOption

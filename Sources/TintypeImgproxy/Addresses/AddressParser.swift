@@ -14,7 +14,7 @@ package struct AddressParser: Sendable {
     private let baseEndsWithHost: Bool
     private let separator: [UInt8]
     private let rules: OptionRules
-    /// The options of a URL that has none of its own.
+    /// The options of a URL without options.
     private let defaults: OptionReader
 
     /// The longest target of a request in bytes.

@@ -30,13 +30,13 @@ package struct AddressSettings: Sendable {
     package var allowedOptions: Set<String> = []
     /// Whether URLs may change the limits.
     package var allowsSecurityOptions = false
-    /// The check of signatures.
+    /// The signer that checks signatures.
     ///
     /// `nil` accepts any signature.
     package var signer: URLSigner?
-    /// Texts that pass as signatures.
+    /// The texts that are accepted as signatures.
     package var trustedSignatures: [String] = []
-    /// The kinds of sources that are switched on.
+    /// The kinds of sources that are enabled.
     package var schemes: Set<SourceScheme> = [.http, .https]
     /// The options before the presets and the URL set any.
     package var defaults = ProcessingOptions()

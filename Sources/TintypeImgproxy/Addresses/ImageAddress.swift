@@ -11,7 +11,7 @@ package struct ImageAddress: Sendable, Hashable {
     /// fragment and no dot segments. In other URLs, everything after the scheme is the key, and no character of it is
     /// encoded.
     package var source: String
-    /// The version of an object in a store: the text behind the query separator.
+    /// The version of an object in a store: the text after the query separator.
     ///
     /// Always `nil` for `http` and `https`.
     package var objectVersion: String?

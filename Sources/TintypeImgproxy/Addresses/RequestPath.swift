@@ -19,7 +19,7 @@ struct RequestPath {
             }
             rest = rest.dropFirst(prefix.count + 1)
         }
-        // A client may have the address of the server with a slash at its end.
+        // A client may append the path to an address of the server that ends with a slash.
         if rest.first == UInt8(ascii: "/") { rest.removeFirst() }
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         self.signature = rest[..<end]
@@ -32,7 +32,7 @@ struct RequestPath {
 
     private static let marker = Array("plain/".utf8)
 
-    /// Undoes what proxies do to paths, and puts one slash in front.
+    /// Undoes the changes of proxies to a path, and puts one slash in front.
     private static func repair(_ path: ArraySlice<UInt8>) -> [UInt8] {
         var result = [UInt8(ascii: "/")]
         result.reserveCapacity(path.count + 3)
@@ -61,7 +61,7 @@ struct RequestPath {
         return result
     }
 
-    /// Returns the start of the source behind the first `plain/`, or the end without one.
+    /// Returns the start of the source after the first `plain/`, or the end of the path if there is no such segment.
     private static func startOfPlainSource(_ path: ArraySlice<UInt8>) -> Int {
         if path.starts(with: self.marker) { return path.startIndex + self.marker.count }
         var index = path.startIndex

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a URL behind the options: a source and the extension of the result.
+/// The part of a URL after the options: a source and the extension of the result.
 struct SourceText {
     /// The decoded source, which is not empty.
     let source: [UInt8]
-    /// The extension; empty if there is none.
+    /// The extension, or an empty text.
     let suffix: String
 
     /// Reads the text from the first segment that is not an option.

@@ -5,7 +5,7 @@ struct SourceURL: Hashable {
     let scheme: SourceScheme
     /// The name of the host in lower case, or of the bucket.
     let host: [UInt8]
-    /// The port, also if the text leaves it out.
+    /// The port: the one of the scheme if the text names no port.
     ///
     /// `nil` if the scheme has no ports.
     let port: Int?

@@ -18,7 +18,7 @@ package struct ResultGeometry: Sendable, Hashable {
     ///
     /// A side can be far longer than the result if the aspect ratios differ much. A renderer must not store all of it.
     package let scaled: PixelSize
-    /// The part of the resized image that stays.
+    /// The part of the resized image that is kept.
     package let resultCrop: PixelRectangle
     /// The size of the canvas.
     ///

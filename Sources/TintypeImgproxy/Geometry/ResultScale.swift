@@ -21,7 +21,7 @@ struct ResultScale {
             if smaller < 1 {
                 x /= smaller
                 y /= smaller
-                // The requested size is too large for the image. A canvas of that size still is possible.
+                // The requested size is too large for the image. A canvas of that size is still possible.
                 if !options.extend.isOn { ratio /= smaller }
             }
             ratio = min(ratio, x, y)

@@ -22,7 +22,7 @@ package struct GravityOption: Sendable, Hashable {
     }
 
     package var kind: Kind
-    /// The horizontal offset: pixels from 1 on, a share of the width below; it points inwards from a named side.
+    /// The horizontal offset, inwards from a named side: pixels from 1 on, a share of the width below.
     package var x: Double
     /// The vertical offset, likewise.
     package var y: Double

@@ -44,7 +44,7 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     /// The colour below transparent pixels.
     ///
-    /// `nil` keeps them transparent if the format can.
+    /// `nil` keeps them transparent if the format supports that.
     package var background: ColorOption?
     /// The standard deviation of the Gaussian blur in pixels; 0 is off.
     package var blur = 0.0
@@ -79,7 +79,7 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     /// A text that changes only the URL and the cache key.
     package var cacheBuster = ""
-    /// The time in seconds since 1970 after which the URL is invalid; `nil` if it always is valid.
+    /// The time in seconds since 1970 after which the URL is invalid; `nil` if it is always valid.
     package var expires: Int?
     /// The file name of the response, without a suffix.
     ///
@@ -128,13 +128,13 @@ package struct CropOption: Sendable, Hashable {
     /// `nil` stands for the gravity of the result.
     package var gravity: GravityOption?
 
-    /// Whether all of the source stays.
+    /// Whether the whole source is kept.
     package var isOff: Bool { self.width == 0 && self.height == 0 }
 }
 
 /// The removal of a border of one colour.
 package struct TrimOption: Sendable, Hashable {
-    /// The largest difference from the colour that still is border.
+    /// The largest difference from the colour that still counts as border.
     package var threshold: Double
     /// The border's colour.
     ///
@@ -167,7 +167,7 @@ package struct ColorOption: Sendable, Hashable {
     }
 }
 
-/// The use of the watermark that the server has.
+/// The use of the server's watermark.
 package struct WatermarkOption: Sendable, Hashable {
     /// The opacity, over 0 and at most 1; an option with 0 means no watermark.
     ///
@@ -198,7 +198,7 @@ package struct SecurityLimits: Sendable, Hashable {
     /// The longest side of a result in pixels; 0 stands for `largestSide`.
     package var resultSide = 8_192
 
-    /// The longest side that any limit permits: the most of GIF, and nearly the most of JPEG.
+    /// The longest side that any limit permits: the limit of GIF, and 35 pixels more than the JPEG encoder writes.
     package static let largestSide = 65_535
 
     package init() {}

@@ -18,7 +18,7 @@ package struct URLSigner: Sendable {
     private let keys: [SignatureKeys]
     private let size: Int
 
-    /// The length of a SHA-256 in bytes.
+    /// The length of a SHA-256 digest in bytes.
     private static let longestSize = 32
 
     /// Creates a signer.
@@ -45,12 +45,12 @@ package struct URLSigner: Sendable {
 
     /// Returns whether one of the keys made `signature` for `path`.
     ///
-    /// The time does not tell how much of the signature is right.
+    /// The time that this takes does not reveal how much of the signature is right.
     func accepts(_ signature: some Collection<UInt8>, of path: [UInt8]) -> Bool {
         var isEqual = false
         for keys in self.keys {
             let expected = self.signature(of: path, with: keys)
-            // No early exit: the time would tell which of the keys was right.
+            // No early exit: the time would reveal which of the keys was right.
             isEqual = ConstantTime.isEqual(signature, expected) || isEqual
         }
         return isEqual

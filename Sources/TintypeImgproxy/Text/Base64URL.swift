@@ -51,7 +51,7 @@ package enum Base64URL {
                 bytes.append(UInt8(truncatingIfNeeded: pending >> bitCount))
             }
         }
-        // A single character behind the last group has too few bits for a byte.
+        // A single character after the last group has too few bits for a byte.
         return bitCount == 6 ? nil : bytes
     }
 }

@@ -16,7 +16,7 @@ extension ArraySlice<UInt8> {
         return texts
     }
 
-    /// Returns the first place of the separator, or `nil` without one.
+    /// Returns the position of the first separator, or `nil` if there is no separator.
     ///
     /// The separator is not empty.
     func firstIndex(of separator: [UInt8]) -> Int? {

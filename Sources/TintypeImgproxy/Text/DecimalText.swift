@@ -16,7 +16,7 @@ enum DecimalText {
         guard text.utf8.count <= 32, text.utf8.allSatisfy(self.isNumberByte), let number = Double(text),
             range.contains(number)
         else { return nil }
-        // There is one zero only.
+        // Turn -0 into 0.
         return number == 0 ? 0 : number
     }
 

@@ -2,7 +2,7 @@
 
 /// Percent-encoding of the parts of URLs.
 enum PercentText {
-    /// Returns the bytes that `text` stands for, or `nil` if a percent sign has no two digits behind it.
+    /// Returns the bytes that `text` stands for, or `nil` if a percent sign is not followed by two digits.
     static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         guard text.contains(UInt8(ascii: "%")) else { return Array(text) }
         var bytes: [UInt8] = []

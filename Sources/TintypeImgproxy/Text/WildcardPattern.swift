@@ -17,7 +17,7 @@ struct WildcardPattern: Sendable, Hashable {
         var captures: [Range<Int>]
     }
 
-    /// Returns the match at the start of `text`, or `nil` without one.
+    /// Returns the match at the start of `text`, or `nil` if there is no match.
     ///
     /// The first wildcard takes as many characters as possible, then the second, and so on. The time is proportional to
     /// the product of the two lengths.
@@ -25,7 +25,7 @@ struct WildcardPattern: Sendable, Hashable {
         guard self.parts.count > 1 else {
             return text.starts(with: self.parts[0]) ? Match(end: self.parts[0].count, captures: []) : nil
         }
-        // For each part behind a wildcard and each position before the wildcard: the last start of the part from which
+        // For each part after a wildcard and each position before the wildcard: the last start of the part from which
         // the rest matches.
         var starts: [[Int?]] = []
         for part in self.parts.dropFirst().reversed() {

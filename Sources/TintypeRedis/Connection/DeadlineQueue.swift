@@ -4,7 +4,7 @@ import Glibc
 
 /// Calls in the order of their deadlines.
 ///
-/// Most calls have the same time budget, so a new one usually belongs to the end.
+/// Most calls have the same time budget, so a new one usually belongs at the end.
 struct DeadlineQueue {
     private var calls: [RedisCall] = []
     private var head = 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first commands on a connection, and the judgement of their replies.
+/// The first commands on a connection, and the check of their replies.
 struct Greeting {
     let commands: [RedisCommand]
 
@@ -17,12 +17,12 @@ struct Greeting {
             }
             if case .sentinel = configuration.deployment { commands.append(RedisCommand("ROLE")) }
         }
-        // For the list of clients. A server that answers is there.
+        // Names the client in the server's list. A reply also shows that the server works.
         commands.append(RedisCommand("CLIENT", "SETNAME", "tintype"))
         self.commands = commands
     }
 
-    /// Returns the error of a reply with which the connection is of no use.
+    /// Returns the error of a reply that makes the connection useless.
     static func refusal(of reply: RedisReply, to command: String, from address: RedisAddress) -> RedisError? {
         switch reply {
         case .error(let text):

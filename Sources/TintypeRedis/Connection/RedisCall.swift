@@ -20,14 +20,14 @@ final class RedisCall: Sendable {
     private typealias Waiter = CheckedContinuation<RedisValue, any Error>
 
     private struct State {
-        /// The command, until the call is settled: its words may be large.
+        /// The command; `nil` once the call is settled, because its words may be large.
         var command: RedisCommand?
         var waiter: Waiter?
         /// The node that the call waits for.
         var address: RedisAddress?
         /// Whether `ASKING` must precede the command.
         var needsAsking = false
-        /// The times that the call was sent again.
+        /// The number of times that the call was sent again.
         var repeats = 0
         var lastError: RedisError?
     }

@@ -28,17 +28,17 @@ final class RedisConnection {
 
     /// The most replies that the server may owe, so that a server that pauses does not fill the memory.
     private static let owedLimit = 1_024
-    /// The bytes of replies that the server may owe, as far as earlier replies tell.
+    /// The bytes of replies that the server may owe, estimated from earlier replies.
     ///
     /// More would wait in the buffers of the sockets, which makes each reply cost up to twice the processor time.
     private static let owedBytes = 512 << 10
-    /// The replies that the server may owe, even if they are long.
+    /// The number of replies that the server may owe, even if they are long.
     private static let leastOwed = 8
     /// The most bytes that wait to be written when a further command is added.
     private static let unwrittenLimit = 256 << 10
     /// The size of the buffer that the reader keeps for the next reply, instead of 16 KiB.
     private static let keptBuffer = 1 << 20
-    /// The longest text that a Redis server stores, with its usual configuration.
+    /// The longest text that a Redis server stores by default.
     private static let longestReply = 512 << 20
     /// The most reads in a row, so that large replies do not keep other connections waiting.
     private static let readsInRow = 16
@@ -51,12 +51,12 @@ final class RedisConnection {
     private(set) var failure = "The connection was closed."
     /// The number of calls whose replies have not come.
     private(set) var owedCount = 0
-    /// The moment at which the last bytes passed, or the first command after a time without commands.
+    /// The moment of the last bytes, or of the first command after a time without commands.
     private(set) var lastProgress: Int64
     private(set) var sentCount: UInt64 = 0
     /// The number of subscriptions that the server has not confirmed.
     private(set) var owedConfirmations = 0
-    /// The moment at which the connection was begun.
+    /// The moment at which the connection attempt began.
     let start: Int64
 
     private let loop: SocketLoop
@@ -233,7 +233,7 @@ final class RedisConnection {
         self.outcomes.append(Outcome(call: call, reply: result))
     }
 
-    /// The bytes of a reply, without what is deep inside of it.
+    /// The length of a reply in bytes, without the contents of nested arrays.
     private static func length(of reply: redisReply) -> Int {
         guard reply.type == REDIS_REPLY_ARRAY else { return reply.len }
         return (0..<reply.elements).reduce(0) { $0 + (reply.element[$1]?.pointee.len ?? 0) }
@@ -241,13 +241,13 @@ final class RedisConnection {
 
     // MARK: Messages
 
-    /// A message of a channel, or the confirmation that the channel is subscribed.
+    /// A message of a channel, or the confirmation of its subscription.
     enum Message: Equatable {
         case subscribed(channel: String)
         case message(channel: String, RedisValue)
     }
 
-    /// Subscribes the channels, or asks again for a confirmation of each.
+    /// Subscribes to the channels, or asks again for a confirmation of each.
     func subscribe(_ channels: [String], now: Int64) {
         guard let context = self.context, !channels.isEmpty else { return }
         if self.owedConfirmations == 0 { self.lastProgress = now }
@@ -297,7 +297,7 @@ final class RedisConnection {
     /// Reads and writes as far as the socket permits.
     func serve(_ events: CInt, now: Int64) {
         if events & CInt(CSHIMS_WRITABLE) != 0 || self.phase == .connecting {
-            // The server has read something of a long command.
+            // The server has read a part of a long command.
             self.hasProgress = true
             self.write()
         }
@@ -309,7 +309,7 @@ final class RedisConnection {
         _ = self.updateWatch()
     }
 
-    /// Writes the commands that were added, in one call of the system.
+    /// Writes the commands that were added, in one system call.
     func flush() {
         guard self.wantsWrite, self.phase != .connecting else { return }
         // A socket that takes no more reports when it does again.
@@ -337,7 +337,7 @@ final class RedisConnection {
             self.hasProgress = true
             if self.owedCount == 0 { break }
         }
-        // Waking callers together costs fewer calls of the system.
+        // Waking callers together costs fewer system calls.
         for (call, value) in self.values { call.settle(.success(value)) }
         self.values.removeAll(keepingCapacity: true)
     }

@@ -455,7 +455,7 @@ actor RedisEngine: SocketActor {
         call.settle(.success(.null))
         let known = self.directory.nodes
         for (address, role) in known { self.node(address, role: role).role = role }
-        // Other nodes have left, were only asked, or receive their first slots.
+        // The other nodes have left, were only asked for addresses, or receive their first slots.
         for (address, node) in self.nodes where !known.contains(where: { $0.address == address }) {
             for connection in node.connections where connection.isIdle {
                 connection.close("\(address) serves no slots.")

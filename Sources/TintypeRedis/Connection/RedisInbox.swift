@@ -40,7 +40,7 @@ final class RedisInbox: Sendable {
         }
     }
 
-    /// Counts a call as waiting no more.
+    /// Counts a call as no longer waiting.
     func leave() {
         self.waiting.subtract(1, ordering: .relaxed)
     }
@@ -59,7 +59,7 @@ final class RedisInbox: Sendable {
         return isOpen
     }
 
-    /// Moves the events to `batch`, which is empty.
+    /// Moves the events to `batch`, which must be empty.
     func take(into batch: inout [Event]) {
         self.state.withLock { state in
             state.isSleeping = false

@@ -30,7 +30,7 @@ final class RedisNode {
         return self.connections.filter { $0.phase == .ready }.min { $0.owedCount < $1.owedCount }
     }
 
-    /// Whether a call with this deadline is too early for the next attempt to reach the node.
+    /// Whether the deadline of a call comes before the next attempt to reach the node.
     func isOutOfReach(until deadline: Int64, now: Int64) -> Bool {
         self.connections.isEmpty && self.nextAttempt > min(deadline, .max - 1) && self.nextAttempt > now
     }

@@ -9,7 +9,7 @@ enum Redirection: Equatable {
 
     /// Reads the text of an error; returns `nil` for other errors.
     ///
-    /// A missing or unknown host is the one that has answered.
+    /// A missing or unknown host stands for the host that has answered.
     init?(_ text: String, from address: RedisAddress) {
         let words = text.split(separator: " ")
         guard words.count >= 3, let slot = Int(words[1]), (0..<KeySlot.count).contains(slot) else { return nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Knows which node takes a command, and whom to ask for that.
+/// Knows which node takes a command, and which nodes to ask for that.
 ///
 /// A value without I/O: the engine asks its questions, and gives it the answers.
 struct RedisDirectory {
@@ -13,7 +13,7 @@ struct RedisDirectory {
 
     /// The shortest time between two questions for one reason, in nanoseconds.
     private static let shortestInterval: Int64 = 100_000_000
-    /// The time after which an answer is asked for again, in nanoseconds.
+    /// The age of an answer at which the question is asked again, in nanoseconds.
     private static let longestInterval: Int64 = 5_000_000_000
 
     private let deployment: RedisConfiguration.Deployment
@@ -21,7 +21,7 @@ struct RedisDirectory {
     private var layout: ClusterLayout?
     /// The master that Sentinel has named.
     private var master: RedisAddress?
-    /// Whom to ask, in turn.
+    /// The nodes to ask, in turn.
     private var sources: [RedisAddress]
     private var sourceNumber = 0
     private var failuresInRow = 0
@@ -56,7 +56,7 @@ struct RedisDirectory {
         case .cluster:
             self.refreshOld(now)
             guard let layout else { return nil }
-            // A node that does not serve the slot says who does.
+            // A node that does not serve the slot names the one that does.
             return command.key.flatMap { layout.master(of: KeySlot.of($0)) } ?? layout.masters.first
         case .sentinel:
             self.refreshOld(now)
@@ -64,7 +64,7 @@ struct RedisDirectory {
         }
     }
 
-    /// Returns the nodes of which each sends all messages of channels; none if they are not known yet.
+    /// Returns the nodes, each of which sends the messages of all channels; empty if they are not known yet.
     mutating func messageTargets(now: Int64) -> [RedisAddress] {
         switch self.deployment {
         case .standalone(let address): return [address]
@@ -128,7 +128,7 @@ struct RedisDirectory {
         }
     }
 
-    /// Takes an answer of the node `address`; returns the error of one that does not help.
+    /// Takes an answer of the node `address`; returns an error if the answer does not help.
     mutating func answer(_ value: RedisValue, from address: RedisAddress, now: Int64) -> RedisError? {
         switch self.deployment {
         case .standalone: return nil

@@ -90,15 +90,15 @@ final class Connection {
     /// The bytes that were sent or received since the deadline was set.
     var progressByteCount = 0
     var parser = RequestHeadParser()
-    /// The bytes that were received behind the last request.
+    /// The bytes that were received after the last request.
     var input: [UInt8] = []
     /// Whether the time for the head of a request has begun.
     var hasHeadDeadline = true
     /// Whether the kernel may have more bytes.
     var mayHaveInput = false
-    /// Whether the client sends nothing more.
+    /// Whether the client has stopped sending.
     var isPeerDone = false
-    /// Whether the connection goes on in the next turn of the loop.
+    /// Whether the connection continues in the next turn of the loop.
     var isUnfinished = false
     var exchange: Exchange?
     /// The number of the request that waits, because the answer to an earlier one may come late.

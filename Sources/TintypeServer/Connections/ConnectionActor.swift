@@ -12,7 +12,8 @@ import TintypeHTTP
 actor ConnectionActor: SocketActor {
     /// The limits of connections.
     struct Limits: Sendable {
-        /// The longest time from the first byte of a request's head to its end.
+        /// The longest time from the first byte of a request's head to its end; for the first head, from the start of
+        /// the connection.
         var headTime: Duration = .seconds(5)
         /// The longest time without a request.
         var idleTime: Duration = .seconds(60)
@@ -40,14 +41,14 @@ actor ConnectionActor: SocketActor {
         var waitingRequests = 0
         /// The requests whose clients left before they had an answer.
         var leftRequests: UInt64 = 0
-        /// The connections that a time limit ended.
+        /// The connections that a time limit or the limit of unsent bytes ended.
         var expiredConnections: UInt64 = 0
     }
 
     /// The most bytes to receive at once, and to hold of later requests while a connection waits for an answer.
     private static let readSize = 16 << 10
     private static let acceptCount = 64
-    /// The most calls of ``accept()`` during a shutdown, so that new clients cannot delay it without end.
+    /// The most calls of ``accept()`` during a shutdown, so that new clients cannot delay it indefinitely.
     private static let lastAcceptCount = 1_024
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
@@ -214,7 +215,7 @@ actor ConnectionActor: SocketActor {
     private func accept() -> Bool {
         guard let listener else { return false }
         for _ in 0..<Self.acceptCount {
-            // Beyond the limit, a new connection takes the place of one that only waits.
+            // Beyond the limit, a new connection takes the place of an idle one.
             let isFull = self.counters.openConnections >= self.limits.connectionCount
             let idle = isFull ? self.takeLongestIdle() : nil
             guard !isFull || idle != nil else {
@@ -247,14 +248,14 @@ actor ConnectionActor: SocketActor {
             self.connections[Int(descriptor)] = connection
             self.counters.openConnections += 1
             self.counters.acceptedConnections += 1
-            // A new connection has only the time of a head to begin its first request.
+            // A new connection has only the time of a head to send its first head.
             self.setDeadline(of: connection, self.times.head)
             connection.idleStart = Self.nanoseconds
         }
         return true
     }
 
-    /// Returns the connection that has been idle the longest, or `nil` if the last search found no more.
+    /// Returns the connection that has been idle for longest, or `nil` if the last search found no more.
     ///
     /// A search through all connections takes a millisecond or more, so there is at most one in each scan period.
     private func takeLongestIdle() -> Connection? {
@@ -267,7 +268,7 @@ actor ConnectionActor: SocketActor {
             self.idleConnections.sort { $0.start > $1.start }
         }
         while let (connection, start) = self.idleConnections.popLast() {
-            // It may have served a request meanwhile, or the kernel may have one for it.
+            // The connection may have served a request meanwhile, or the kernel may have one for it.
             guard connection.idleStart == start else { continue }
             if connection.isIdle || connection.parser.isInHead && now - start > Self.slowHeadTime { return connection }
         }
@@ -389,7 +390,7 @@ actor ConnectionActor: SocketActor {
         return true
     }
 
-    /// Receives bytes into the buffer; returns `nil` if there are none, or if the connection has ended.
+    /// Receives bytes into the buffer; returns `nil` if no bytes are available, or if the connection has ended.
     private func receive(_ connection: Connection) -> Int? {
         while true {
             let count = recv(connection.descriptor, &self.buffer, Self.readSize, 0)

@@ -5,8 +5,8 @@ import TintypeConcurrency
 /// Decides which requests may make an image, and refuses the others at once.
 ///
 /// The loader has separate queues for downloads and for decodes, so that slow origins take no processor time from
-/// others. This limits the requests in the queues. No origin and no client can take all places, and the last request
-/// waits no longer than it may (Little's law).
+/// others. This class limits the requests in the queues. No origin and no client can take all places, and the last
+/// request waits no longer than it may (Little's law).
 final class Admission: Sendable {
     /// The reason to refuse a request.
     enum Refusal: Error, Sendable, Hashable {
@@ -15,7 +15,7 @@ final class Admission: Sendable {
         /// The client has all the places that it may have beside other clients.
         case client
 
-        /// The status of the answer: 429 means that others are still served.
+        /// The status of the answer: 429 means that other clients are still served.
         var status: Int { self == .client ? 429 : 503 }
     }
 
@@ -66,7 +66,7 @@ final class Admission: Sendable {
         self.state.withLock { $0.refusal(origin, client) }
     }
 
-    /// The number of requests that have a place, the most there may be, and the age of the oldest.
+    /// The number of requests that have a place, the limit on that number, and the age of the oldest request.
     func figures(at time: ContinuousClock.Instant) -> (count: Int, limit: Int, oldest: Duration) {
         self.state.withLock { ($0.count, $0.totalLimit, $0.oldestAge(at: time)) }
     }
@@ -83,7 +83,7 @@ struct AdmissionState {
     /// The requests of each client to each origin.
     private var pairs: [Pair: Int] = [:]
     private var lastNumber: UInt64 = 0
-    /// The mean time in seconds that a lane works on an image; a guess at first.
+    /// The mean time in seconds that a lane works on an image; an estimate at first.
     private var laneTime = 0.05
 
     private struct Pair: Hashable {

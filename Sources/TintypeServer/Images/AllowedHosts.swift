@@ -18,7 +18,7 @@ struct AllowedHosts: Sendable {
     ///
     /// Every browser sends the field, so requests without one are permitted.
     func contains(_ host: String?) -> Bool {
-        // Most requests to a loopback address name it like this.
+        // Most requests to a loopback address have this host.
         guard let host, !host.utf8.prefix(while: { $0 != UInt8(ascii: ":") }).elementsEqual("127.0.0.1".utf8) else {
             return true
         }
@@ -35,7 +35,7 @@ struct AllowedHosts: Sendable {
 extension ImageServer.Configuration {
     /// The names to which the listener for images answers, or `nil` if it answers to every name.
     ///
-    /// Without keys on a loopback address, nothing else keeps out the pages in a browser on this machine.
+    /// On a loopback address without keys, only this check keeps out the pages in a browser on this machine.
     var allowedHosts: AllowedHosts? {
         let isOpenToBrowsers = self.listensOnLoopback && self.addresses.keys.isEmpty
         return isOpenToBrowsers || !self.hosts.isEmpty ? AllowedHosts(self.hosts) : nil

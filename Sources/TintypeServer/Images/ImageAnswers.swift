@@ -98,7 +98,7 @@ final class ImageAnswers: Sendable {
         return note
     }
 
-    /// Returns the fallback image instead of an error, which the log and the counters still name.
+    /// Returns the fallback image instead of an error, which the log and the counters still record.
     func fallbackAnswer(_ response: EncodedResponse, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
         var note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
@@ -323,7 +323,8 @@ final class ImageAnswers: Sendable {
 
     /// Returns the status for a failed load.
     ///
-    /// It is imgproxy's, with two exceptions: an origin without an answer is 502, and an origin's 429 is 503.
+    /// It is imgproxy's, with three exceptions: 502 for an origin without an answer and for a denied address, and 503
+    /// for an origin's 429.
     func status(of error: LoadError) -> Int {
         if let status = error.status, 400..<500 ~= status { return status == 429 ? 503 : status }
         switch error.code.category {

@@ -24,7 +24,7 @@ final class ImageHandler: RequestHandling {
     let routes: RouteTable
     private let resting = RestingImages()
     private let rules: SharedRules
-    /// The bytes after the slash with which the paths of the status begin.
+    /// The first byte after the slash of each status path.
     private let statusInitials: [UInt8]
     private let now: @Sendable () -> Date
 
@@ -105,7 +105,7 @@ final class ImageHandler: RequestHandling {
                 return self.answers.answer(with: response, of: route, to: head)
             }
             let refusal = route.sharedPlace == nil ? self.admission.refusal(route.origin, request.client) : nil
-            // A result from disk must enter the memory that keeps results, unless the server is full.
+            // A result from disk must enter the memory tier, unless the server is full.
             if self.keepsResultsOnDisk || refusal != nil, let response = self.readyResponse(of: route, onDisk: true) {
                 return self.answers.answer(with: response, of: route, to: head)
             }
@@ -121,7 +121,7 @@ final class ImageHandler: RequestHandling {
     }
 
     func answer(to request: ServerRequest) async -> ServerAnswer {
-        // Name the client, because work without a client would go before the turns of all clients.
+        // Name the client, because work without a client takes precedence over the work of all clients.
         await WorkClient.$current.withValue(WorkClient(request.client)) { await self.clientAnswer(to: request) }
     }
 
@@ -180,7 +180,7 @@ final class ImageHandler: RequestHandling {
 
     /// Whether a target asks for the status of the server, such as `/health`.
     private func isStatus(_ target: String) -> Bool {
-        // Most images differ in this byte.
+        // The targets of most images differ in this byte.
         guard let initial = target.utf8.dropFirst().first, self.statusInitials.contains(initial) else { return false }
         // Longer paths name images, except for the health path of the configuration.
         let longest = max(64, self.configuration.healthPath?.utf8.count ?? 0)
@@ -291,7 +291,7 @@ final class ImageHandler: RequestHandling {
     private func load(_ route: ImageRoute, _ place: Admission.Place, _ head: RequestHead) async throws -> ServerAnswer {
         switch route.work {
         case .raw(let request):
-            // Anything but an image could be a script that runs with the rights of the server's pages.
+            // A file that is not an image could be a script that runs with the rights of the server's pages.
             let formats: Set<ImageFormat> = [.jpeg, .png, .gif, .webp]
             let (header, bytes) = try await self.source(of: request)
             guard formats.contains(header.format) else {
@@ -305,7 +305,7 @@ final class ImageHandler: RequestHandling {
             if formats.contains(header.format) {
                 return try await self.original(bytes, header.format, source, route, head)
             }
-            // The second load finds the bytes on disk, although the origin was asked.
+            // The second load finds the bytes on disk, although the first one loaded them from the origin.
             return try await self.encoded(request, encoding, route, place, head, isNew: bytes.source == .network)
         case .encode(let request, let encoding):
             return try await self.encoded(request, encoding, route, place, head)
@@ -370,7 +370,7 @@ final class ImageHandler: RequestHandling {
             let encoding = route.work.encoding
         else { return nil }
         var request = route.request
-        // The configuration names this URL, which may be a file or lead to an inner network.
+        // The configuration names this URL, which may be a file or lead to an internal network.
         request.source = ImageRequest.Source(url: url)
         request.transport.networkPolicy = .unrestricted
         guard let response = try? await self.loader.encoded(request, as: encoding) else { return nil }
@@ -463,7 +463,7 @@ extension RequestHead {
     /// The target without its query.
     var path: String { Self.path(of: self.target) }
 
-    /// Returns a target without its query; a target without one is not copied.
+    /// Returns a target without its query, and does not copy a target that has none.
     static func path(of target: String) -> String {
         guard let end = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return target }
         return String(target[..<end])

@@ -100,7 +100,7 @@ final class RouteTable: Sendable {
     }
 
     private struct State {
-        /// Two generations: when the young one is full, it becomes the old one, and the old one goes.
+        /// Two generations: when the young one is full, it becomes the old one, and the old one is dropped.
         var young: [Key: ImageRoute] = [:]
         var old: [Key: ImageRoute] = [:]
         /// The sum of the costs of the young routes.
@@ -131,7 +131,7 @@ final class RouteTable: Sendable {
     /// The number of times that all routes were removed.
     var removalCount: Int { self.state.withLock { $0.removalCount } }
 
-    /// Stores a route, unless all routes were removed after `removalCount` was read: the route may follow old rules.
+    /// Stores a route, unless all routes were removed after `removalCount` was read, because it may follow old rules.
     func insert(_ route: ImageRoute, for key: Key, madeAfter removalCount: Int) {
         self.state.withLock { state in
             guard state.removalCount == removalCount else { return }

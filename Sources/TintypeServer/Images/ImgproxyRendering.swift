@@ -38,7 +38,7 @@ struct ImgproxyRendering: SizedTransformer {
         if options.rotation != 0 { steps.append(.rotate(degrees: Double(options.rotation))) }
         if options.flipsHorizontally { steps.append(.flip(.horizontal)) }
         if options.flipsVertically { steps.append(.flip(.vertical)) }
-        // The boxes lie in the image as it is seen in the end.
+        // The boxes refer to the image after these rotations and flips.
         let geometry = ResultGeometry(options, sourceWidth: size.width, sourceHeight: size.height)
         if geometry.crop.size != geometry.source { steps.append(.crop(Crop(geometry.crop))) }
         let scaled = geometry.scaled

@@ -12,7 +12,7 @@ struct PurgeHandler: Sendable {
     let answers: ImageAnswers
     let purges: PurgeList
     let loader: LoaderActor
-    /// The servers that share a cache, which all purge what one of them purges.
+    /// The servers that share a cache; a purge on one of them applies to all.
     let cluster: Cluster?
     /// Removes the planned routes, so that later requests get new cache keys.
     let forgetRoutes: @Sendable () -> Void
@@ -105,7 +105,8 @@ struct PurgeHandler: Sendable {
         let old = self.purges.cacheKey(of: line.name)
         let identifier = try await self.cluster?.announce(purge: line.text)
         try self.purges.purge(line.text, at: identifier.flatMap { PurgeList.Moment($0) })
-        // Remove the bytes of web sources at once. No look-up uses the old keys of other entries again.
+        // Remove the bytes of web sources at once. Other entries stay until they are evicted: no look-up uses their old
+        // keys again.
         guard line.kind == "source", let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https"
         else {
             return

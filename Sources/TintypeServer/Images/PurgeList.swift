@@ -9,7 +9,7 @@ import TintypeConcurrency
 /// A purged source gets a new cache key, so that no older entry is served again. The old entries stay until they are
 /// evicted.
 final class PurgeList: Sendable {
-    /// The moment of a purge, which is later than those of earlier purges.
+    /// The moment of a purge; a later purge has a later moment.
     struct Moment: Comparable {
         /// Milliseconds since 1970, and a number that counts within one.
         let milliseconds: UInt64

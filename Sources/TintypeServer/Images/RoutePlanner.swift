@@ -53,7 +53,7 @@ final class RoutePlanner: Sendable {
         self.watermark = watermark
     }
 
-    /// Whether the `Accept` field of a request decides anything.
+    /// Whether answers depend on the `Accept` field of requests.
     var readsAccept: Bool { self.images.readsAccept }
 
     /// Returns the route of a target.
@@ -124,7 +124,7 @@ final class RoutePlanner: Sendable {
         request.transport.decodingLimits = decoding
     }
 
-    /// Refuses what the server cannot do, before the source is loaded.
+    /// Refuses options that the server does not support, before the source is loaded.
     private func checkOptions(_ options: ProcessingOptions) throws(Refusal) {
         guard options.autoRotates else {
             throw Refusal(

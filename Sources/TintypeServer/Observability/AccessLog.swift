@@ -10,10 +10,10 @@ import TintypeConcurrency
 final class AccessLog: Sendable {
     private struct State {
         var lines: LogLines
-        /// The dropped lines that no line has reported yet.
+        /// The number of dropped lines that the log has not reported yet.
         var unreportedCount = 0
         var droppedCount = 0
-        /// Whether the writer works, and so takes new lines without a call.
+        /// Whether the writer is running, so that it takes new lines by itself.
         var isWriting = false
     }
 

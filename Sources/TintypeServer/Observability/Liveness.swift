@@ -2,7 +2,7 @@
 
 import TintypeConcurrency
 
-/// Notices decode lanes that make no progress although there is work.
+/// Detects decode lanes that make no progress although there is work.
 final class Liveness: Sendable {
     private struct State {
         var ended = -1
@@ -10,19 +10,19 @@ final class Liveness: Sendable {
         var since: ContinuousClock.Instant?
     }
 
-    /// The longest time without an end of any work while there is some.
+    /// The longest time without a finished image while there is work.
     private static let patience: Duration = .seconds(60)
 
     private let state = Locked(State())
 
-    /// Compares the work with earlier calls; returns false if no image has ended for too long although sources came.
+    /// Compares the work with earlier calls; returns false if no image has ended for too long although sources arrived.
     ///
     /// - Parameters:
     ///   - ended: The images that were finished or that failed. Cancelled ones do not count, because clients of stuck
     ///     lanes leave.
     ///   - fed: The sources that were loaded. Without new ones, the images wait for their origins.
     ///   - active: The images that are being made or wait.
-    ///   - time: The time of the look.
+    ///   - time: The time of the call.
     /// - Returns: Whether the lanes work.
     func isAlive(ended: Int, fed: Int, active: Int, at time: ContinuousClock.Instant) -> Bool {
         self.state.withLock { state in

@@ -18,7 +18,7 @@ extension LogLines {
         if let head = exchange.head {
             self.add("method", head.method.name)
             self.add("path", head.target)
-            // A source in Base64 says nothing to the people who read the log.
+            // People who read the log cannot read a source in Base64.
             if !note.source.isEmpty, !Self.isPlain(head.target) { self.add("source", note.source) }
         }
         self.add("status", exchange.status)
@@ -49,7 +49,7 @@ extension LogLines {
     /// Appends a line of the server itself.
     ///
     /// - Parameters:
-    ///   - level: The weight of the line.
+    ///   - level: The level of the line.
     ///   - message: The event, in a full sentence.
     ///   - fields: Values that belong to the event. Their names are lower-case words.
     ///   - milliseconds: The time since 1970.

@@ -22,7 +22,7 @@ struct LogLines: Sendable {
         self.format = format
     }
 
-    /// Moves all lines to `batch`, which must be empty and lends its memory to the next lines.
+    /// Moves all lines to `batch`, which must be empty and whose memory the next lines use.
     mutating func move(to batch: inout [UInt8]) {
         swap(&batch, &self.bytes)
     }
@@ -32,7 +32,7 @@ struct LogLines: Sendable {
     /// Begins a line.
     ///
     /// - Parameters:
-    ///   - level: The weight of the line.
+    ///   - level: The level of the line.
     ///   - milliseconds: The time since 1970.
     mutating func begin(_ level: ImageServer.LogLevel, at milliseconds: Int) {
         switch self.format {

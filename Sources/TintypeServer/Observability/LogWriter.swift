@@ -7,7 +7,7 @@ import TintypeConcurrency
 ///
 /// The descriptor is not made non-blocking, because other processes may share it.
 actor LogWriter {
-    /// The bytes that are worth a write at once.
+    /// The number of waiting bytes that starts a write without a call of ``AccessLog/flush()``.
     static let batchSize = 64 << 10
     /// The pause after a write.
     ///

@@ -8,9 +8,9 @@ import TintypePrometheus
 ///
 /// A figure is `nil` if `/proc` does not show it.
 struct ProcessFigures: Sendable {
-    /// The address space in bytes.
+    /// The virtual memory in bytes.
     let virtualBytes: Int?
-    /// The memory in bytes that is in RAM.
+    /// The resident memory in bytes.
     let residentBytes: Int?
     /// The processor time of all threads.
     let processorSeconds: Double

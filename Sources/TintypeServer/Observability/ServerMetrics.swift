@@ -31,7 +31,7 @@ final class ServerMetrics: Sendable {
     private static let formats = ["none", "jpeg", "webp", "png", "gif", "other"]
     /// The tiers in labels; the first stands for answers without an image, the last for all other tiers.
     private static let tiers = ["none", "memory", "disk", "network", "file", "other"]
-    /// The fetchers of a program may fail with any number of codes.
+    /// The most codes to count by name: the fetchers of a program may fail with any number of codes.
     private static let maximumErrorCount = 100
     private static let phases: [(name: String, duration: @Sendable (LoadMetrics) -> Duration)] = [
         ("queue", { $0.queue }),
@@ -65,7 +65,7 @@ final class ServerMetrics: Sendable {
             state.requests[request] += 1
             state.durations[tier].add(exchange.duration)
             state.sentBytes += UInt64(max(0, exchange.sentByteCount))
-            // Requests whose clients left before there was an answer are among the counters of the connections.
+            // The counters of the connections include requests whose clients left before there was an answer.
             if !exchange.isWhole, exchange.status != 499 { state.cutAnswers += 1 }
             if !exchange.note.errorCode.isEmpty { state.count(error: exchange.note.errorCode) }
         }
@@ -73,7 +73,7 @@ final class ServerMetrics: Sendable {
 
     /// Adds the durations of the phases of a load that made an image.
     ///
-    /// Ignores a request that joined another one's load: that request has the same phases.
+    /// Ignores a request that joined the load of another one, because the phases of a load count once.
     func record(_ metrics: LoadMetrics) {
         guard !metrics.isJoined else { return }
         self.state.withLock { state in
@@ -96,7 +96,8 @@ extension ServerMetrics {
     ///
     /// - Parameters:
     ///   - connections: The counters of the connections.
-    ///   - admission: The number of requests that have a place, the most there may be, and the age of the oldest.
+    ///   - admission: The number of requests that have a place, the limit on that number, and the age of the oldest
+    ///     request.
     ///   - loader: The statistics of the loader, whose own text follows.
     /// - Returns: The lines.
     func text(

@@ -16,7 +16,7 @@ final class StatusHandler: RequestHandling {
     private let admission: Admission
     private let metrics: ServerMetrics
     private let liveness = Liveness()
-    /// Whether the server is ending, and takes no more work from balancers.
+    /// Whether the server is shutting down, so that `/ready` answers 503.
     private let isEnding = Atomic(false)
     /// The connections of the server, for their counters.
     let connections = Locked<ConnectionActor?>(nil)
@@ -35,17 +35,17 @@ final class StatusHandler: RequestHandling {
         self.metrics = metrics
     }
 
-    /// Tells balancers that the server takes no more work.
+    /// Makes `/ready` answer 503 from now on.
     func beginEnding() {
         self.isEnding.store(true, ordering: .relaxed)
     }
 
-    /// Whether a path is one of the server's status.
+    /// Whether a path asks for the status of the server.
     func answers(_ path: String) -> Bool {
         path == "/health" || path == "/ready" || path == "/metrics" || path == self.configuration.healthPath
     }
 
-    /// Returns the answer for a path, or `nil` if it is not one of the status.
+    /// Returns the answer for a path, or `nil` if the path does not ask for the status.
     func answer(for path: String) async -> ServerAnswer? {
         switch path {
         case "/metrics": await self.metricsAnswer()
@@ -55,7 +55,7 @@ final class StatusHandler: RequestHandling {
         }
     }
 
-    /// Returns whether the process works: false if decode lanes have been stuck for a minute.
+    /// Returns the answer of `/health`: 503 if decode lanes have been stuck for a minute.
     private func health() async -> ServerAnswer {
         let statistics = await self.loader.statistics()
         let (encoded, bytes) = (statistics.encoded, statistics.bytes)
@@ -72,7 +72,7 @@ final class StatusHandler: RequestHandling {
         )
     }
 
-    /// Returns whether a balancer may send more requests.
+    /// Returns the answer of `/ready`: 200 if a balancer may send more requests, otherwise 503.
     ///
     /// The age of requests does not count, because some wait for slow origins. The server refuses requests before work
     /// waits for the whole of `queue-time`, so half of it is the limit here.

@@ -36,7 +36,7 @@ struct PageHandler: Sendable {
     /// Returns the page, or the image that its form describes.
     func answer(to head: RequestHead) -> ServerAnswer {
         guard self.isOwnHost(head) else { return Self.name }
-        // Another site must not have its URLs signed by a link or an image.
+        // A link or an image on another site must not get its URL signed.
         if head.target.contains("?"), self.isOwnPage(head), let path = PageForm.path(of: head.target) {
             var answer = AnswerHead(status: 303)
             answer.fields.append(self.signed(path), for: "Location")
@@ -64,7 +64,7 @@ struct PageHandler: Sendable {
     /// Returns the reason why a POST is refused, before its body is received.
     func refusal(ofPost head: RequestHead) -> ServerAnswer? {
         guard self.isOwnPage(head) else { return self.answers.refusal(403, "Only the server's own page may do this.") }
-        // A form of another site cannot send these types without asking first.
+        // A form of another site cannot send these types without a preflight request.
         let type = head["Content-Type"] ?? ""
         guard head.path != "/upload" || type.hasPrefix("image/") || type == "application/octet-stream" else {
             return self.answers.refusal(422, "The body must be an image.")

@@ -31,7 +31,7 @@ final class UploadStore: Sendable {
         return id
     }
 
-    /// Returns a file, if it is still there.
+    /// Returns a file, if it is still stored.
     subscript(id: String) -> Data? {
         self.uploads.withLock { uploads in
             Self.clean(&uploads)

@@ -166,7 +166,7 @@ extension ImageServer.Configuration.Addresses {
 }
 
 extension ImageServer.Configuration.Images {
-    /// The longest side of a result, which is the longest that a JPEG can have.
+    /// The longest side of a result, which is the longest that the JPEG encoder writes.
     static let longestSide = 65_500
 
     fileprivate func check() throws(SettingError) {

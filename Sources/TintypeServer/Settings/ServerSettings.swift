@@ -2,8 +2,8 @@
 
 /// The settings of a server as people write them: options, variables and a file.
 ///
-/// An option has precedence over a `TINTYPE_` variable, that over a variable of imgproxy, and that over the file. An
-/// empty value counts as none.
+/// The order of precedence is: options, `TINTYPE_` variables, variables of imgproxy, the file. Empty variables, and
+/// lines with an empty value, count as absent.
 public struct ServerSettings: Sendable {
     /// The configuration, which ``ImageServer/Configuration/check()`` accepts.
     public let configuration: ImageServer.Configuration
@@ -77,7 +77,7 @@ public struct ServerSettings: Sendable {
         return values
     }
 
-    /// Returns the value of our variable, if it is set.
+    /// Returns the value of Tintype's variable, if it is set.
     private static func own(_ setting: ServerSetting, in environment: [String: String]) -> [SettingValue] {
         let value = environment[setting.variable].flatMap { SettingValue($0, spelling: setting.variable) }
         return value.map { [$0] } ?? []
@@ -93,7 +93,7 @@ public struct ServerSettings: Sendable {
         return setting.isList ? values : Array(values.prefix(1))
     }
 
-    /// Returns warnings about variables that look like settings, but are unknown, by name.
+    /// Returns warnings about unknown variables and variables without an effect, sorted by name.
     private static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(ServerSetting.all.flatMap { [$0.variable] + $0.foreignVariables.map { $0.name } })
         return environment.keys.sorted().compactMap { name in

@@ -53,7 +53,7 @@ extension SettingKind where Value == Int {
         SettingKind("SIZE") { (value: SettingValue) throws(SettingError) -> Int in try value.byteCount() }
     }
 
-    /// A number of bytes of a cache, which is useless if it is tiny.
+    /// The size of a cache in bytes: 0, or at least 1 MiB, because a tiny cache is useless.
     static func cacheBytes(orZero meaning: String) -> SettingKind {
         SettingKind("SIZE") { (value: SettingValue) throws(SettingError) -> Int in
             let count = try value.byteCount()
@@ -122,7 +122,7 @@ extension SettingKind where Value == String {
         }
     }
 
-    /// One of some names.
+    /// One of several names.
     static func choice(_ names: String...) -> SettingKind {
         SettingKind(names.joined(separator: "|")) { (value: SettingValue) throws(SettingError) -> String in
             guard names.contains(value.text) else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The text of a setting, with the name that it has where it was written.
+/// The text of a setting, with the name by which it was set.
 struct SettingValue: Sendable {
     /// The name for messages, such as `--quality`, `IMGPROXY_QUALITY` or `quality in line 3`.
     let spelling: String
@@ -24,7 +24,7 @@ struct SettingValue: Sendable {
         self.text.split(separator: ",").map { $0.trimmed }.filter { !$0.isEmpty }
     }
 
-    /// The value as imgproxy and most other programs write truth, or `nil`.
+    /// The truth value, in the spellings of imgproxy and most other programs; `nil` for other texts.
     var truth: Bool? {
         switch self.text.lowercased() {
         case "1", "t", "true", "y", "yes", "on": true

@@ -21,7 +21,7 @@ struct SettingsDraft: Sendable {
     var replacements: [String] = []
     var usesS3 = false
     var s3 = ImageServer.Configuration.Sources.S3()
-    /// The bytes of the disk cache; 0 is for no disk cache.
+    /// The size of the disk cache in bytes, or 0 for no disk cache.
     var cacheSize: Int?
     /// The URL of the Redis that a cluster shares.
     var shared: String?
@@ -30,7 +30,7 @@ struct SettingsDraft: Sendable {
     var sharedRevision = ""
     /// The URL of the bucket behind it.
     var cold: String?
-    /// The requests that may wait; 0 is any number.
+    /// The number of requests that may wait, or 0 for any number.
     var queueSize: Int?
 
     /// Returns the configuration with the settings that only make sense together.
@@ -64,7 +64,7 @@ struct SettingsDraft: Sendable {
             cluster.revision = self.sharedRevision
             if let time = self.sharedTime {
                 cluster.redis.commandTimeBudget = time
-                // A silence of this time closes the connection.
+                // The client closes a connection that is silent for this long.
                 cluster.redis.connectTimeout = max(cluster.redis.connectTimeout, time)
             }
             return cluster

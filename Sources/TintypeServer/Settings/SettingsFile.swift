@@ -10,7 +10,7 @@ struct SettingsFile {
     /// Reads a file.
     ///
     /// - Throws: ``SettingError`` with the number of the line, also for a name that no setting has, and for a second
-    ///   value of a setting that takes one.
+    ///   value of a setting that takes only one.
     init(_ file: String, name fileName: String = "the file") throws(SettingError) {
         let settings = Dictionary(uniqueKeysWithValues: ServerSetting.all.map { ($0.name, $0) })
         var values: [String: [SettingValue]] = [:]

@@ -45,7 +45,7 @@ final class LocalFolder: Sendable {
         }
     }
 
-    /// Opens the file if `openat2` is missing: one name after the other, and no name may be a link.
+    /// Opens the file without `openat2`: one name after the other, none of which may be a link.
     func openByNames(_ path: LocalPath, flags: CInt) -> CInt {
         var folder = self.descriptor
         defer { if folder != self.descriptor { close(folder) } }

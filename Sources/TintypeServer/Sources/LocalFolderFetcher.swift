@@ -7,8 +7,9 @@ import TintypeConcurrency
 
 /// Fetches the files below one folder, with URLs such as `local:///holidays/beach.jpg`.
 ///
-/// It follows no links and serves only ordinary files: everything else is missing, with the status 404. A file or folder
-/// without permission is unreadable. The response has an `ETag` and a `Last-Modified`, and answers conditional requests.
+/// It follows no links and serves only ordinary files: everything else is missing, with the status 404. A file or
+/// folder without permission is unreadable. The response has an `ETag` and a `Last-Modified`, and answers conditional
+/// requests.
 package struct LocalFolderFetcher: ImageFetching {
     private let folder: LocalFolder
     private let downloads: DownloadActor
@@ -38,7 +39,7 @@ package struct LocalFolderFetcher: ImageFetching {
         }
         do {
             var response = try await self.downloads.read(file, for: request, observer)
-            // A look at the file costs little, so a change shows within a second.
+            // A check of the file costs little, so a change shows within a second.
             response.headers.set("max-age=1, must-revalidate", for: "Cache-Control")
             return response
         } catch let error as DownloadError where error.code == .fileNotFound {
