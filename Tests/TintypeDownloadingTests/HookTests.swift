@@ -139,7 +139,7 @@ struct HookTests {
     @Test("a hook receives the target of each redirect, and may refuse it")
     func redirects() async throws {
         let origin = try FaultyOrigin([
-            "/a": .redirect(to: "b?c=d"), "/b": .redirect(to: "/secret"), "/secret": .body([9]),
+            "/a": .redirect(to: "b?c=d#e"), "/b": .redirect(to: "/secret"), "/secret": .body([9]),
         ])
         let targets = Recorder<String>()
         let hooks = DownloadHooks(checkRedirect: { url in

@@ -198,7 +198,7 @@ import Testing
         ("g:ce:-0:0", "w:0"), ("pix:1", "bl:0"), ("ex:0:no", "w:0"), ("c:0:0:no", "w:0"),
         ("c:9:9/g:no", "c:9:9:no/g:no"),
         ("t:5/t:", "wm:1/wm:0"), ("g:no:5/g:sm", "g:sm"), ("raw:1/w:5", "raw:1"), ("exp:4000000000/fn:a/att:1", "w:0"),
-        ("f:jpg", "f:jpeg"), ("c:9.9", "c:9"), ("cb:a/cb:", "w:0"), ("z:2", "z:2:2"), ("mrd:8192", "msr:50"),
+        ("f:jpg", "f:jpeg"), ("c:9.9", "c:9"), ("cb:a/cb:", "w:0"), ("z:2", "z:2:2"), ("mrd:8192", "w:0"),
         ("mrd:0", "mrd:65535"),
     ])
     func `options of equal meaning have equal texts`(first: String, second: String) throws {

@@ -35,7 +35,7 @@ enum Redirect {
         return target
     }
 
-    /// The absolute URL that `location` means in a response from `address`, or `nil` if it is no URL.
+    /// The absolute URL that `location` means in a response from `address`, without its fragment, or `nil` if it is no URL.
     ///
     /// Credentials in the URL stay on the same origin and are never taken to another.
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
@@ -52,6 +52,8 @@ enum Redirect {
         let user = self.part(CURLUPART_USER, of: base)
         let password = self.part(CURLUPART_PASSWORD, of: base)
         guard curl_url_set(base, CURLUPART_URL, location, flags) == CURLUE_OK else { return nil }
+        // It is for the client, and no origin receives it.
+        curl_url_set(base, CURLUPART_FRAGMENT, nil, 0)
         guard let text = self.part(CURLUPART_URL, of: base) else { return nil }
         guard let user, self.part(CURLUPART_USER, of: base) == nil,
             (try? ResourceAddress(text))?.origin == address.origin

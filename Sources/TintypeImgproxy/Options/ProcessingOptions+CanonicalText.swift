@@ -85,15 +85,11 @@ extension ProcessingOptions {
     /// Limits count: a result within one set of limits may be refused under another.
     private func appendLimits(to parts: inout [String]) {
         let standard = SecurityLimits()
-        if self.limits.sourcePixelCount != standard.sourcePixelCount {
-            parts.append("msr:\(self.limits.sourcePixelCount)")
-        }
+        if let count = self.limits.sourcePixelCount { parts.append("msr:\(count)") }
         if self.limits.framePixelCount != standard.framePixelCount {
             parts.append("mafr:\(self.limits.framePixelCount)")
         }
-        if self.limits.sourceByteCount != standard.sourceByteCount {
-            parts.append("msfs:\(self.limits.sourceByteCount)")
-        }
+        if let count = self.limits.sourceByteCount { parts.append("msfs:\(count)") }
         if self.limits.frameCount != standard.frameCount { parts.append("maf:\(self.limits.frameCount)") }
         if self.limits.effectiveResultSide != standard.resultSide {
             parts.append("mrd:\(self.limits.effectiveResultSide)")

@@ -185,14 +185,14 @@ package struct WatermarkOption: Sendable, Hashable {
 
 /// The limits that URLs may change if the server allows it.
 package struct SecurityLimits: Sendable, Hashable {
-    /// The most pixels of a source, over all its frames; 0 if there is no limit.
-    package var sourcePixelCount = 50_000_000
+    /// The most pixels of a source, over all its frames; `nil` if the server decides.
+    package var sourcePixelCount: Int?
     /// The most pixels of one frame.
     ///
     /// 0 leaves the decision to `sourcePixelCount`.
     package var framePixelCount = 0
-    /// The most bytes of a source; 0 if there is no limit.
-    package var sourceByteCount = 32_000_000
+    /// The most bytes of a source; 0 if there is no limit, `nil` if the server decides.
+    package var sourceByteCount: Int?
     /// The most frames of an animation.
     package var frameCount = 1
     /// The longest side of a result in pixels; 0 stands for `largestSide`.

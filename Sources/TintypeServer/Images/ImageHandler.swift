@@ -96,8 +96,9 @@ final class ImageHandler: RequestHandling {
         case .post where self.takesPost(head): return nil
         case .post, .other: return self.answers.wrongMethod(self.methods(of: head))
         }
-        if let answer = self.ownAnswer(to: head) { return answer }
+        // A health path may be one of the server's own addresses, such as `/.well-known/health`.
         if self.needsWaiting(head.target) { return nil }
+        if let answer = self.ownAnswer(to: head) { return answer }
         guard self.isPermitted(head) else { return self.answers.forbidden }
         do throws(RoutePlanner.Refusal) {
             let route = try self.route(for: head)
@@ -382,25 +383,26 @@ final class ImageHandler: RequestHandling {
     /// Returns the size and the format of a source as JSON.
     private func informationAnswer(to request: ServerRequest) async -> ServerAnswer {
         let target = String(request.head.target.dropFirst("/info".utf8.count))
+        let route: ImageRoute
+        let place: Admission.Place
+        do throws(RoutePlanner.Refusal) {
+            let now = Int(self.now().timeIntervalSince1970)
+            route = try self.planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
+        } catch {
+            return self.answers.answer(error)
+        }
+        do throws(Admission.Refusal) {
+            place = try self.admission.enter(route.origin, request.client, at: .now)
+        } catch {
+            return self.answers.answer(error)
+        }
+        defer { withExtendedLifetime(place) {} }
         do {
-            let planner = self.planner
-            let now = Int(Date().timeIntervalSince1970)
-            let route: ImageRoute
-            do throws(RoutePlanner.Refusal) {
-                route = try planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
-            } catch {
-                return self.answers.answer(error)
-            }
-            let place: Admission.Place
-            do throws(Admission.Refusal) {
-                place = try self.admission.enter(route.origin, request.client, at: .now)
-            } catch {
-                return self.answers.answer(error)
-            }
-            defer { withExtendedLifetime(place) {} }
             var source = route.request
             source.transforms = []
-            let (header, bytes) = try await self.source(of: source)
+            let (header, bytes) = try await Self.$trace.withValue(TraceContext(request.head)) {
+                try await self.source(of: source)
+            }
             let encoder = JSONEncoder()
             encoder.outputFormatting = .sortedKeys
             let data = try encoder.encode(ImageInformation(header, byteCount: bytes.data.count))
@@ -413,7 +415,7 @@ final class ImageHandler: RequestHandling {
         } catch is CancellationError {
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
-            return self.answers.answer(error)
+            return self.answers.answer(error, source: route.address.source)
         } catch {
             return self.refusal(500, "The image could not be read.")
         }

@@ -112,15 +112,14 @@ final class RoutePlanner: Sendable {
     // MARK: Parts
 
     private func setLimits(_ limits: SecurityLimits, of request: inout ImageRequest) {
-        let defaults = SecurityLimits()
-        if limits.sourceByteCount != defaults.sourceByteCount {
-            request.transport.bodyLimit = limits.sourceByteCount > 0 ? limits.sourceByteCount : .max
-        }
-        guard limits.sourcePixelCount != defaults.sourcePixelCount || limits.framePixelCount != 0 else { return }
+        if let count = limits.sourceByteCount { request.transport.bodyLimit = count > 0 ? count : .max }
+        guard limits.sourcePixelCount != nil || limits.framePixelCount > 0 else { return }
         var decoding = self.limits
-        let frame = limits.framePixelCount > 0 ? limits.framePixelCount : limits.sourcePixelCount
-        decoding.maximumPixels = frame > 0 ? frame : .max
-        decoding.maximumAnimationPixels = limits.sourcePixelCount > 0 ? limits.sourcePixelCount : .max
+        if let count = limits.sourcePixelCount {
+            decoding.maximumPixels = count
+            decoding.maximumAnimationPixels = count
+        }
+        if limits.framePixelCount > 0 { decoding.maximumPixels = limits.framePixelCount }
         request.transport.decodingLimits = decoding
     }
 

@@ -35,7 +35,11 @@ extension ImageServer.Configuration {
             "allow-origin",
             "must be * or one origin without a path, such as https://www.example.org"
         )
-        try Self.require(self.healthPath?.hasPrefix("/") ?? true, "health-path", "must begin with a slash")
+        try Self.require(
+            self.healthPath.map { $0.hasPrefix("/") && $0 != "/" } ?? true,
+            "health-path",
+            "must be a slash and a name"
+        )
     }
 
     /// Whether only programs on this machine reach the listener for images.

@@ -242,6 +242,24 @@ import TintypeTestTraits
         }
     }
 
+    @Test("an option replaces a limit of the server, even by the value that imgproxy has by default")
+    func defaultLimits() async throws {
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.addresses.allowsSecurityOptions = true
+            $0.loader.limits.maximumPixels = 100
+            $0.loader.limits.maximumAnimationPixels = 100
+            $0.loader.downloads.maximumBodySize = 100
+        }
+        try await ServerFixture.run(try self.image(), change: change) { fixture async throws in
+            for options in ["w:5", "msr:50/w:5", "msfs:32000000/w:5", "msfs:32000000/mafr:0/w:5"] {
+                #expect(try await fixture.image(options).status == 422, "\(options)")
+            }
+            for options in ["msr:50/msfs:32000000/w:5", "mafr:50/msfs:32000000/w:5"] {
+                #expect(try await fixture.image(options).status == 200, "\(options)")
+            }
+        }
+    }
+
     @Test("a query does not change the answer, and fills no cache")
     func queries() async throws {
         try await ServerFixture.run(try self.image()) { fixture in

@@ -35,6 +35,14 @@ import TintypeTestTraits
         }
     }
 
+    @Test("the health path may be an address that the server answers itself", arguments: ["/.well-known/alive", "/favicon.ico"])
+    func healthPaths(path: String) async throws {
+        try await ServerFixture.run(change: { $0.healthPath = path }) { fixture in
+            let response = try await fixture.response(to: path)
+            #expect(response.status == 200 && response.text == "tintype is running\n")
+        }
+    }
+
     @Test("a server that is full or ends is not ready, and refuses at once")
     func readiness() async throws {
         try await ServerFixture.run(["/slow": .silence], change: { $0.load.queueCount = 4 }) { fixture in
@@ -194,12 +202,16 @@ import TintypeTestTraits
 
     @Test("a trace goes on at the origin, and an invalid one does not")
     func traces() async throws {
-        try await ServerFixture.run(try self.image()) { fixture in
-            let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-            _ = try await fixture.image("w:50", ["traceparent": "00-\(trace)-00f067aa0ba902b7-01"])
-            let head = try #require(fixture.origin.requestHeads(for: "/a").first)
-            #expect(head.lowercased().contains("traceparent: 00-\(trace)-"))
-            #expect(!head.contains("00f067aa0ba902b7"))
+        for isInformation in [false, true] {
+            try await ServerFixture.run(try self.image()) { fixture in
+                let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+                let target = (isInformation ? "/info" : "") + fixture.target("w:50", "/a")
+                let fields: HeaderFields = ["traceparent": "00-\(trace)-00f067aa0ba902b7-01"]
+                #expect(try await fixture.response(to: target, fields).status == 200)
+                let head = try #require(fixture.origin.requestHeads(for: "/a").first)
+                #expect(head.lowercased().contains("traceparent: 00-\(trace)-"))
+                #expect(!head.contains("00f067aa0ba902b7"))
+            }
         }
         try await ServerFixture.run(try self.image()) { fixture in
             _ = try await fixture.image("w:50", ["traceparent": "00-forged-00f067aa0ba902b7-01"])
