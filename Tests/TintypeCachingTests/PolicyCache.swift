@@ -74,6 +74,4 @@ struct PolicySimulation<Policy: ReplacementPolicy> {
         self.lost.removeAll(keepingCapacity: true)
         return self.policy.request(key, hash: PolicyCache.hash(of: key), weight: weight, lost: &self.lost)
     }
-
-    func holds(_ key: Int) -> Bool { self.policy.holds(key) }
 }
