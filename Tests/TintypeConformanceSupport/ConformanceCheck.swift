@@ -54,7 +54,7 @@ public struct ConformanceCheck: Sendable {
         var faults = self.headerFaults(picture, decoder.header)
         if !isAnimated { faults += self.pixelFaults(picture, stored) }
         faults += try self.frameFaults(picture, decoder)
-        faults += try self.colorFaults(picture, decoder, stored)
+        faults += try self.colorFaults(picture, decoder)
         return faults.isEmpty ? .right : .wrong(faults.joined(separator: "; "))
     }
 
@@ -113,7 +113,7 @@ public struct ConformanceCheck: Sendable {
         }
     }
 
-    private func colorFaults(_ picture: CorpusImage, _ decoder: ImageDecoder, _ stored: Image) throws -> [String] {
+    private func colorFaults(_ picture: CorpusImage, _ decoder: ImageDecoder) throws -> [String] {
         guard let expected = self.colors[picture.path], expected.count == 3 else { return [] }
         let converted = try decoder.decode()
         let (_, mean) = PixelMeasure.means(converted.pixels)
