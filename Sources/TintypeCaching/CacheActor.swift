@@ -65,8 +65,8 @@ public actor CacheActor {
         self.tiers = ByteTierList(ordered, policies: policies)
     }
 
-    init(memory: MemoryCache = MemoryCache(), list: ByteTierList) {
-        self.memory = memory
+    init(list: ByteTierList) {
+        self.memory = MemoryCache()
         self.tiers = list
     }
 

@@ -48,10 +48,10 @@ final class TierTurns: Sendable {
     }
 
     /// Ends the turns if no other holder is left.
-    func release(isCancelled: Bool = Task.isCancelled) {
+    func release() {
         let (ends, isCancelled) = self.state.withLock { state -> ([End], Bool) in
             state.holderCount -= 1
-            state.isCancelled = state.isCancelled || isCancelled
+            state.isCancelled = state.isCancelled || Task.isCancelled
             guard state.holderCount == 0 else { return ([], false) }
             defer { state.ends = [] }
             return (state.ends, state.isCancelled)

@@ -83,9 +83,9 @@ struct ParsedArguments {
         return text
     }
 
-    /// The operands, of which there must be at least one.
-    func requireOperands(_ what: String) throws(UsageError) -> [Argument] {
-        guard !self.operands.isEmpty else { throw UsageError("\(what) is missing; see --help") }
+    /// The operands, of which there must be at least one: URLs or paths.
+    func requireOperands() throws(UsageError) -> [Argument] {
+        guard !self.operands.isEmpty else { throw UsageError("a URL or a path is missing; see --help") }
         return self.operands
     }
 

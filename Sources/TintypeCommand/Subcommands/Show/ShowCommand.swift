@@ -44,7 +44,7 @@ struct ShowCommand: Subcommand {
     private let cachePolicy: CachePolicy?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { argument throws(UsageError) in
+        self.inputs = try arguments.requireOperands().map { argument throws(UsageError) in
             try Input(argument: argument)
         }
         let names = ["auto"] + GraphicsProtocol.allCases.map(\.rawValue)
