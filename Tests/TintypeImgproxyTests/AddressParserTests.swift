@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeImgproxy
 
@@ -253,7 +254,7 @@ import Testing
                 "ce", "fp", "é", "\u{0}", "%3A", "aHR0", "", "f", "sm", "jpg", "=", "?", "#", "[", "]", "..", "*",
                 "ff00aa",
             ]
-        var generator = RepeatableGenerator(seed: 7)
+        var generator = SeededGenerator(seed: 7)
         var count = 0
         for _ in 0..<20_000 {
             var target = "/_/"

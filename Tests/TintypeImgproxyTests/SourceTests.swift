@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeImgproxy
 
@@ -145,7 +146,7 @@ import Testing
     }
 
     @Test func `Base64 and its bytes are the same in both directions`() {
-        var generator = RepeatableGenerator(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         for count in 0..<100 {
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
             #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
