@@ -83,10 +83,10 @@ struct ParsedArguments {
         return text
     }
 
-    /// The operands, of which there must be at least one: URLs or paths.
-    func requireOperands() throws(UsageError) -> [Argument] {
+    /// The operands as inputs, of which there must be at least one.
+    func requireInputs() throws(UsageError) -> [Input] {
         guard !self.operands.isEmpty else { throw UsageError("a URL or a path is missing; see --help") }
-        return self.operands
+        return try self.operands.map { argument throws(UsageError) in try Input(argument: argument) }
     }
 
     /// The only operand.

@@ -73,9 +73,7 @@ struct LoadCommand: Subcommand {
     private let showsProgress: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands().map { argument throws(UsageError) in
-            try Input(argument: argument)
-        }
+        self.inputs = try arguments.requireInputs()
         self.options = try LoadCommandOptions(arguments, inputs: self.inputs)
         self.writesJSON = arguments.has("--json")
         self.showsProgress = !arguments.has("--no-progress")
