@@ -110,16 +110,6 @@ final class LoadRecord: Sendable {
         return try await work()
     }
 
-    /// Records the duration of `work`, even if it fails.
-    func timing<Result, Failure: Error>(
-        _ part: Part,
-        _ work: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let start = ContinuousClock.now
-        defer { self.end(part, since: start) }
-        return try work()
-    }
-
     func note(tier: String?) {
         self.state.withLock { $0.tier = tier }
     }
