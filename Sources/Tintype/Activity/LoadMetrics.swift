@@ -40,8 +40,6 @@ public struct LoadMetrics: Sendable, Hashable {
     /// Whether the call joined a load that was under way.
     public internal(set) var isJoined = false
 
-    init() {}
-
     /// Adds the durations of a load for which this one has waited.
     fileprivate mutating func add(_ other: LoadMetrics) {
         self.queue += other.queue

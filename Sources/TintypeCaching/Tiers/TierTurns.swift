@@ -40,8 +40,6 @@ final class TierTurns: Sendable {
     fileprivate let start = ContinuousClock.now
     private let state = Locked(State())
 
-    init() {}
-
     /// Adds a holder; the turns end when all holders have called ``release()``.
     func hold() {
         self.state.withLock { $0.holderCount += 1 }
