@@ -322,7 +322,7 @@ let package = Package(
             ["TintypeCluster", "Tintype", "TintypeConcurrency", "TintypeRedis", "TintypeTestSupport"]
         ),
         tests("TintypeRedisTests", ["TintypeRedis", "TintypeConcurrency", "TintypeTestSupport", "CTintypeHiredis"]),
-        tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage"]),
+        tests("TintypeImgproxyTests", ["TintypeImgproxy", "TintypeImage", "TintypeTestSupport"]),
         tests(
             "TintypeServerTests",
             [

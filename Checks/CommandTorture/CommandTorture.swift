@@ -47,7 +47,9 @@ struct Sweep {
         self.origin = origin
         self.command =
             URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "tintype").path
-        guard access(self.command, X_OK) == 0 else { throw TortureError("\(self.command) is missing; build it first.") }
+        guard access(self.command, X_OK) == 0 else {
+            throw TestSupportError("\(self.command) is missing; build it first.")
+        }
         self.subjects = [
             ["load", origin.url("/a.jpg").absoluteString, "--reload", "-o", "out.png"],
             ["load", "file.jpg", "--resize", "300x300", "-o", "out.webp"],
@@ -150,14 +152,5 @@ struct Sweep {
         case 124, 137: return .bad("it hung")
         case let code: return .bad("exit \(code): \(text)")
         }
-    }
-}
-
-/// The reason why a check cannot run.
-struct TortureError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }

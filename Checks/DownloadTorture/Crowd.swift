@@ -38,9 +38,13 @@ struct Crowd {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<Self.count {
                     group.addTask {
-                        guard let url = URL(string: "\(address)?\(number)") else { throw Failure("bad address") }
+                        guard let url = URL(string: "\(address)?\(number)") else {
+                            throw TestSupportError("bad address")
+                        }
                         let response = try await downloads.response(for: DownloadRequest(url: url))
-                        guard response.body.count == Self.bodySize else { throw Failure("a body is not whole") }
+                        guard response.body.count == Self.bodySize else {
+                            throw TestSupportError("a body is not whole")
+                        }
                     }
                 }
                 try await group.waitForAll()
@@ -51,7 +55,9 @@ struct Crowd {
             let counters = await downloads.counters
             guard counters.succeeded + counters.failed == 0 else {
                 crowd.cancel()
-                throw Failure("\(counters.succeeded) were done and \(counters.failed) failed before all had begun")
+                throw TestSupportError(
+                    "\(counters.succeeded) were done and \(counters.failed) failed before all had begun"
+                )
             }
             try await Task.sleep(for: .milliseconds(100))
         }
@@ -60,7 +66,9 @@ struct Crowd {
         try await Task.sleep(for: .seconds(3))
         let later = try Resources.now()
         let idleShare = (later.cpuSeconds - during.cpuSeconds) / ((.now - idleStart) / .seconds(1))
-        guard await downloads.counters.succeeded == 0 else { throw Failure("some were done before all had begun") }
+        guard await downloads.counters.succeeded == 0 else {
+            throw TestSupportError("some were done before all had begun")
+        }
         try await crowd.value
         let seconds = (.now - start) / .seconds(1)
         let after = try Resources.now()

@@ -14,7 +14,7 @@ enum CurlCrowd {
 
     static func run(count: Int, address: String) throws -> Answer {
         curl_global_init(Int(CURL_GLOBAL_ALL))
-        guard let multi = curl_multi_init() else { throw Failure("curl_multi_init failed") }
+        guard let multi = curl_multi_init() else { throw TestSupportError("curl_multi_init failed") }
         defer { curl_multi_cleanup(multi) }
         let before = try Resources.now()
         var handles: [UnsafeMutableRawPointer] = []
@@ -22,7 +22,7 @@ enum CurlCrowd {
         heads.pointee = 0
         defer { heads.deallocate() }
         for number in 0..<count {
-            guard let easy = curl_easy_init() else { throw Failure("curl_easy_init failed") }
+            guard let easy = curl_easy_init() else { throw TestSupportError("curl_easy_init failed") }
             ccurl_setopt_string(easy, CURLOPT_URL, "\(address)?\(number)")
             ccurl_set_write_callback(easy, { _, size, count, _ in size * count }, nil)
             ccurl_set_header_callback(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TintypeTestSupport
 
 /// Runs long checks of downloads: ten thousand at once, and a storm of cancellations.
 ///
@@ -31,7 +32,7 @@ enum DownloadTorture {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         limit.rlim_cur = limit.rlim_max
         guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur >= 12_000 else {
-            throw Failure("12,000 descriptors are needed; raise the hard limit (ulimit -Hn)")
+            throw TestSupportError("12,000 descriptors are needed; raise the hard limit (ulimit -Hn)")
         }
     }
 }

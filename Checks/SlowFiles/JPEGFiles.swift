@@ -190,7 +190,7 @@ enum JPEGFiles: FileGenerator {
             for component in components { header.append([UInt8(component + 1), 0]) }
             header.append([UInt8(start), UInt8(end), UInt8(high << 4 | low)])
             self.segment(0xDA, header.bytes)
-            self.data(blocks: self.blockCount(components), isDC: start == 0, end: end, isRefinement: high > 0)
+            self.data(blocks: self.blockCount(components), isDC: start == 0, end: end)
         }
 
         private func blockCount(_ components: [Int]) -> Int {
@@ -201,7 +201,7 @@ enum JPEGFiles: FileGenerator {
         }
 
         /// Writes no data (0), as many zeros as the blocks need (1), noise (2), or zeros or ones of a size (3, 4).
-        private func data(blocks: Int, isDC: Bool, end: Int, isRefinement: Bool) {
+        private func data(blocks: Int, isDC: Bool, end: Int) {
             let room = max(0, fileLimit - self.out.count - 2)
             var body = ByteWriter()
             switch self.recipe["data"] {

@@ -36,8 +36,6 @@ struct ByteWriter {
     }
 
     mutating func replace(at offset: Int, with value: UInt8) { self.bytes[offset] = value }
-
-    mutating func cut(to count: Int) { self.bytes.removeLast(max(0, self.bytes.count - count)) }
 }
 
 /// Bits into bytes, the lowest bit of a byte first: deflate, GIF and lossless WebP.

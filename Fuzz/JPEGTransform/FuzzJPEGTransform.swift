@@ -30,16 +30,11 @@ import TintypeImage
         allowsTruncated: choice[3] & 4 != 0
     )
     guard let result = try? transform.apply(to: file, limits: limits) else { return 0 }
-    check(result, transform, file, limits)
+    check(result, transform, file)
     return 0
 }
 
-private func check(
-    _ result: JPEGTransform.Result,
-    _ transform: JPEGTransform,
-    _ file: Data,
-    _ limits: DecodingLimits
-) {
+private func check(_ result: JPEGTransform.Result, _ transform: JPEGTransform, _ file: Data) {
     guard let header = try? JPEGCoder().open(result.data).header else {
         preconditionFailure("the result has no header")
     }

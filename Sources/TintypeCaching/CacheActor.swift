@@ -65,11 +65,6 @@ public actor CacheActor {
         self.tiers = ByteTierList(ordered, policies: policies)
     }
 
-    init(memory: MemoryCache = MemoryCache(), list: ByteTierList) {
-        self.memory = memory
-        self.tiers = list
-    }
-
     /// The nearest disk; `nil` if no tier is a ``DiskCache``.
     public nonisolated var disk: DiskCache? { self.tiers.disk }
 

@@ -147,7 +147,7 @@ public final class Cluster: Sendable {
     ///
     /// - Throws: ``CacheError`` if Redis fails.
     public func status() async throws -> ClusterStatus {
-        ClusterStatus(processes: try await self.beats.processes(), redis: await self.store.redis.nodes())
+        ClusterStatus(processes: try await Heartbeat.processes(self.store), redis: await self.store.redis.nodes())
     }
 
     /// Releases the locks, and closes the connections.

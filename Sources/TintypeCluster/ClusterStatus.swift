@@ -32,9 +32,6 @@ public struct ClusterStatistics: Sendable, Hashable, Codable {
     public var leases = 0
     /// The last error of Redis.
     public var lastError: String?
-
-    /// Creates counts of zero.
-    init() {}
 }
 
 /// The state of a cluster.

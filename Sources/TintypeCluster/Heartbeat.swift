@@ -82,9 +82,7 @@ final class Heartbeat: Sendable {
     }
 
     /// Returns the processes, and removes the ones that are gone.
-    func processes() async throws -> [ClusterStatus.Process] { try await Self.processes(self.store) }
-
-    private static func processes(_ store: SharedStore) async throws -> [ClusterStatus.Process] {
+    static func processes(_ store: SharedStore) async throws -> [ClusterStatus.Process] {
         let name = self.name(store)
         let value = try await store.run("HVALS", name, key: name, isReadOnly: true)
         guard case .array(let values) = value else { return [] }

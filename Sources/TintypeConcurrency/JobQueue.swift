@@ -6,8 +6,6 @@ import Synchronization
 package protocol JobThread: SerialExecutor {
     associatedtype StartError: Error
 
-    var queue: JobQueue { get }
-
     /// Starts the thread, which takes its steps from ``JobQueue/next(_:)`` until ``JobQueue/Step/end``.
     ///
     /// Must not call the queue, which is locked during the call.

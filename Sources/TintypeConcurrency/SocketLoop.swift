@@ -19,7 +19,7 @@ package protocol SocketActor: Actor {
 /// Its thread runs jobs and serves sockets in turn. In between it waits on the epoll set until a socket or a job wakes
 /// it. The thread keeps the loop and its actor alive until ``end()``.
 package final class SocketLoop: SerialExecutor {
-    package let queue: JobQueue
+    private let queue: JobQueue
     /// Ends the wait of the loop; safe from any thread.
     package let wakeup: EpollSet.Wakeup
     /// Sound: only the thread of the loop uses it.

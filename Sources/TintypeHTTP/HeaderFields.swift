@@ -34,14 +34,11 @@ public struct HeaderField: Sendable {
         // Names are looked up many times for each response; this is much faster than two iterators.
         let isEqual = mine.withContiguousStorageIfAvailable { mine in
             theirs.withContiguousStorageIfAvailable { theirs in
-                mine.indices.allSatisfy { self.lowercased(mine[$0]) == self.lowercased(theirs[$0]) }
+                mine.indices.allSatisfy { ASCIIText.lowercased(mine[$0]) == ASCIIText.lowercased(theirs[$0]) }
             }
         }
-        return (isEqual ?? nil) ?? zip(mine, theirs).allSatisfy { self.lowercased($0) == self.lowercased($1) }
-    }
-
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+        return (isEqual ?? nil)
+            ?? zip(mine, theirs).allSatisfy { ASCIIText.lowercased($0) == ASCIIText.lowercased($1) }
     }
 }
 
@@ -57,7 +54,7 @@ extension HeaderField: Hashable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        for byte in self.name.utf8 { hasher.combine(Self.lowercased(byte)) }
+        for byte in self.name.utf8 { hasher.combine(ASCIIText.lowercased(byte)) }
         hasher.combine(self.value)
     }
 }

@@ -133,17 +133,12 @@ package struct DecodePlan: Sendable {
             && encoded.byteCount(for: .image, options: self.options) >= Self.streamingThreshold
     }
 
-    /// Makes the image.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    package func decode() throws -> Image { try self.decode(nil) }
-
     /// Makes the image, and reports the time of each phase.
     ///
     /// - Parameter observer: Receives the times.
     /// - Returns: The image.
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func decode(_ observer: (any RenderingObserver)?) throws -> Image {
+    package func decode(_ observer: (any RenderingObserver)? = nil) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try observer?.measuring(.decode, work) ?? work()
         }

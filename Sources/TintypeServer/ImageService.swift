@@ -156,15 +156,7 @@ public final class ImageService: Sendable {
         let bytes = Array((text + "\r\n").utf8)
         switch bytes.withUnsafeBytes({ parser.parse($0) }) {
         case .head(let head, let count) where count == bytes.count:
-            let request = ServerRequest(
-                head: head,
-                body: body,
-                client: ClientAddress(bytes: []),
-                identifier: RequestIdentifier(
-                    given: head.onlyValue(for: "X-Request-ID"),
-                    number: .random(in: 0 ... .max)
-                )
-            )
+            let request = ServerRequest(head: head, body: body, client: ClientAddress(bytes: []))
             if let answer = self.handler.readyAnswer(to: request) { return Response(answer) }
             return Response(await self.handler.answer(to: request))
         case .refused(let refusal): return Response(self.handler.refusal(refusal.status, refusal.message))

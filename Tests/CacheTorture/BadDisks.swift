@@ -8,7 +8,6 @@ import TintypeTestSupport
 /// Checks that files stay readable on a full disk and on a read-only one, and that the process survives.
 struct BadDisks {
     let folder: TemporaryDirectory
-    let seed: UInt64
 
     func run() async throws -> String {
         guard SmallDisk.isPossible else { return "full and read-only disks: skipped, this user may not mount" }

@@ -34,7 +34,7 @@ enum CacheTorture {
             print(try await Strangers(folder: folder.path(of: "strangers"), seed: seed).run(part))
             print(try await StoppedWorkers(folder: folder.path(of: "stopped"), seed: seed).run(part))
             print(try await CutCatalogues(folder: folder.path(of: "cut"), seed: seed).run(part))
-            print(try await BadDisks(folder: folder, seed: seed).run())
+            print(try await BadDisks(folder: folder).run())
             print("passed")
         } catch {
             print("failed: \(error)")

@@ -53,7 +53,7 @@ final class EveryAddressOrigin: Sendable {
             }
         }
         guard isListening, Glibc.listen(descriptor, 511) == 0 else {
-            throw ProbeError("Port \(port) could not be opened: errno \(errno).")
+            throw TestSupportError("Port \(port) could not be opened: errno \(errno).")
         }
         return descriptor
     }

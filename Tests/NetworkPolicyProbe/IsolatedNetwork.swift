@@ -32,22 +32,22 @@ struct IsolatedNetwork {
     private static func leaveNamespaces() throws {
         // A sanitizer has its own thread, which starts no others.
         guard ThisProcess.threadNames.count == 1 || ThisProcess.isSanitized else {
-            throw ProbeError("Threads that have started already would stay outside.")
+            throw TestSupportError("Threads that have started already would stay outside.")
         }
         let outside = try Self.namespaces()
         // The header declares it for GNU sources only.
         typealias Unshare = @convention(c) (CInt) -> CInt
-        guard let symbol = dlsym(nil, "unshare") else { throw ProbeError("This system has no namespaces.") }
+        guard let symbol = dlsym(nil, "unshare") else { throw TestSupportError("This system has no namespaces.") }
         let (newNetwork, newMounts): (CInt, CInt) = (0x4000_0000, 0x0002_0000)
         guard unsafeBitCast(symbol, to: Unshare.self)(newNetwork | newMounts) == 0 else {
-            throw ProbeError("No namespaces could be made: errno \(errno). Run the probe as root.")
+            throw TestSupportError("No namespaces could be made: errno \(errno). Run the probe as root.")
         }
         // Keep the new mounts invisible outside.
         guard mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else {
-            throw ProbeError("The mounts could not be made private: errno \(errno).")
+            throw TestSupportError("The mounts could not be made private: errno \(errno).")
         }
         guard Set(try Self.namespaces()).isDisjoint(with: outside) else {
-            throw ProbeError("The process is still in the namespaces of this machine.")
+            throw TestSupportError("The process is still in the namespaces of this machine.")
         }
     }
 
@@ -62,7 +62,7 @@ struct IsolatedNetwork {
         guard access(path, F_OK) == 0 else { return }
         let file = try self.folder.write(content.utf8, to: path.split(separator: "/").joined(separator: "-"))
         guard mount(file, path, nil, UInt(MS_BIND), nil) == 0 else {
-            throw ProbeError("\(path) could not be replaced: errno \(errno).")
+            throw TestSupportError("\(path) could not be replaced: errno \(errno).")
         }
     }
 }

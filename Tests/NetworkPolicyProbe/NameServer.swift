@@ -36,7 +36,7 @@ final class NameServer: Sendable {
                 bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-        guard isBound else { throw ProbeError("The name server could not be started: errno \(errno).") }
+        guard isBound else { throw TestSupportError("The name server could not be started: errno \(errno).") }
         POSIXThread(name: "name-server") { [self] in self.serve(descriptor) }.detach()
     }
 

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import TintypeTestSupport
 
 /// A program that tries to bypass a network policy, on a network where every address really answers.
 ///
@@ -20,7 +21,7 @@ struct NetworkPolicyProbe {
 
     private static func run() async throws {
         // libcurl converts names that are not ASCII in such a locale only, as in programs that set one.
-        guard setlocale(LC_ALL, "C.UTF-8") != nil else { throw ProbeError("There is no locale C.UTF-8.") }
+        guard setlocale(LC_ALL, "C.UTF-8") != nil else { throw TestSupportError("There is no locale C.UTF-8.") }
         let network = try IsolatedNetwork()
         let origin = try EveryAddressOrigin()
         let nameServer = try NameServer(address: IsolatedNetwork.nameServerAddress)

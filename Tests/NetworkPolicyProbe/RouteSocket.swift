@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TintypeTestSupport
 
 /// A socket that changes the network by rtnetlink messages, like `ip` (rtnetlink(7)).
 final class RouteSocket {
@@ -9,7 +10,7 @@ final class RouteSocket {
 
     init() throws {
         self.descriptor = socket(AF_NETLINK, CInt(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard self.descriptor >= 0 else { throw ProbeError("No netlink socket could be opened: errno \(errno).") }
+        guard self.descriptor >= 0 else { throw TestSupportError("No netlink socket could be opened: errno \(errno).") }
     }
 
     deinit {
@@ -37,14 +38,14 @@ final class RouteSocket {
         let header = Self.bytes(UInt32(16 + payload.count)) + Self.bytes(type) + Self.bytes(flags | 5)
         let message = header + Self.bytes(UInt32(1)) + Self.bytes(UInt32(0)) + payload
         guard Glibc.send(self.descriptor, message, message.count, 0) == message.count else {
-            throw ProbeError("A netlink message could not be sent: errno \(errno).")
+            throw TestSupportError("A netlink message could not be sent: errno \(errno).")
         }
         var answer = [UInt8](repeating: 0, count: 4096)
         let count = recv(self.descriptor, &answer, answer.count, 0)
         // The nlmsgerr follows the header.
-        guard count >= 20 else { throw ProbeError("The kernel gave no answer to a netlink message.") }
+        guard count >= 20 else { throw TestSupportError("The kernel gave no answer to a netlink message.") }
         let code = answer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 16, as: Int32.self) }
-        guard code == 0 else { throw ProbeError("The network could not be set up: errno \(-code).") }
+        guard code == 0 else { throw TestSupportError("The network could not be set up: errno \(-code).") }
     }
 
     private static func bytes(_ value: some FixedWidthInteger) -> [UInt8] {

@@ -22,7 +22,7 @@ import TintypeTestTraits
         sleep: @escaping @Sendable (Duration) async throws -> Void = { _ in try await Gate().waitUnlessCancelled() }
     ) -> CacheActor {
         let tiers = self.all.map { OrderedTier($0, timeBudget: .seconds(1), sleep: sleep) }
-        return CacheActor(list: ByteTierList(tiers, policies: policies))
+        return CacheActor(tiers: tiers, policies: policies)
     }
 
     private func store(_ count: Int, in cache: CacheActor) async throws {
@@ -351,7 +351,7 @@ import TintypeTestTraits
     @Test func `a tier of the store policy that refuses an entry loses its older one`() async throws {
         let small = RecordingTier("small", byteLimit: 15)
         let tiers = [self.near, small].map { OrderedTier($0, timeBudget: .seconds(60)) }
-        let cache = CacheActor(list: ByteTierList(tiers, policies: TierPolicies(remove: .nearestOnly)))
+        let cache = CacheActor(tiers: tiers, policies: TierPolicies(remove: .nearestOnly))
         try await self.store(10, in: cache)
         try await self.store(20, in: cache)
         #expect(small[self.key] == nil)
@@ -531,7 +531,7 @@ import TintypeTestTraits
     @Test(arguments: TierPolicies.Policy.allCases)
     func `a cache without byte tiers answers`(policy: TierPolicies.Policy) async throws {
         let policies = TierPolicies(query: policy, contains: policy, store: policy, remove: policy, clear: policy)
-        let cache = CacheActor(list: ByteTierList([], policies: policies))
+        let cache = CacheActor(tiers: [], policies: policies)
         #expect(try await cache.entry(for: self.key) == nil)
         #expect(await !cache.contains(self.key))
         try await self.store(10, in: cache)

@@ -15,8 +15,8 @@ import TintypeTestTraits
         self.folder = try ScratchFolder()
     }
 
-    private func makeCache(sizeLimit: Int = 1 << 30) -> DiskCache {
-        DiskCache(.init(directory: self.folder.url, sizeLimit: sizeLimit))
+    private func makeCache() -> DiskCache {
+        DiskCache(.init(directory: self.folder.url, sizeLimit: 1 << 30))
     }
 
     @Test(arguments: [0, 1, 14, 15, 1_000, 300_000])

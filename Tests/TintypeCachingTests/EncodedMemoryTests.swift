@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -108,7 +109,7 @@ import TintypeTestTraits
 
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `random use keeps count, cost and order as a list does`(seed: UInt64) {
-        var generator = SplitMix(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let memory = self.makeMemory(20_000)
         var model: [(number: UInt64, cost: Int)] = []
         for _ in 0..<2_000 {

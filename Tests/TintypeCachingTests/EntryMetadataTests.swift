@@ -4,6 +4,7 @@ import FoundationEssentials
 import Testing
 import TintypeHTTP
 import TintypeImage
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -106,7 +107,7 @@ import TintypeTestTraits
     }
 
     @Test func `garbage never traps`() {
-        var random = SplitMix(state: 7)
+        var random = SeededGenerator(seed: 7)
         var sample = EntryMetadata.sample
         sample.response = .sample
         sample.bodyDigest = 1

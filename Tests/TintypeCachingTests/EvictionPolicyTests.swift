@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -35,7 +36,7 @@ import TintypeTestTraits
 
     @Test func `a scan does not drive out what is popular`() {
         var (cache, lru) = (PolicyCache(capacity: 50), PolicySimulation<LRUPolicy>(capacity: 50))
-        var random = SplitMix(state: 5)
+        var random = SeededGenerator(seed: 5)
         var (hits, lruHits) = (0, 0)
         for step in 0..<60_000 {
             let key = step % 2 == 0 ? Int(random.next() % 40) : 1_000 + step
@@ -48,7 +49,7 @@ import TintypeTestTraits
     @Test(arguments: [3, 10, 100, 500])
     func `on loads that LRU fits it is as good as LRU`(capacity: Int) {
         var (cache, lru) = (PolicyCache(capacity: capacity), PolicySimulation<LRUPolicy>(capacity: capacity))
-        var random = SplitMix(state: 7)
+        var random = SeededGenerator(seed: 7)
         var stack = Array(0..<1_000)
         var (hits, lruHits) = (0, 0)
         for _ in 0..<20_000 {
@@ -65,7 +66,7 @@ import TintypeTestTraits
     @Test(arguments: [1, 2, 3, 7, 50])
     func `it never holds more than its capacity and keeps the newest`(capacity: Int) {
         var cache = PolicyCache(capacity: capacity)
-        var random = SplitMix(state: UInt64(capacity))
+        var random = SeededGenerator(seed: UInt64(capacity))
         for step in 0..<20_000 {
             let key = Int(random.next() % 120)
             switch random.next() % 16 {
@@ -83,7 +84,7 @@ import TintypeTestTraits
 
     @Test func `the order by age is that of the last uses`() {
         var cache = PolicyCache(capacity: 60)
-        var random = SplitMix(state: 11)
+        var random = SeededGenerator(seed: 11)
         var lastUse: [Int: Int] = [:]
         for step in 0..<30_000 {
             // A loop among random keys makes the leading policy change, so the cache differs from LRU.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -11,7 +12,7 @@ import TintypeTestTraits
         var table = KeyTable()
         var model: [CacheKey: Int] = [:]
         var free = Array(0..<keys.count)
-        var random = SplitMix(state: 3)
+        var random = SeededGenerator(seed: 3)
         for step in 0..<50_000 {
             let key = keys[Int(random.next() % UInt64(keys.count))]
             if let slot = model[key] {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import TintypeImage
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -45,7 +46,7 @@ import TintypeTestTraits
 
     /// Performs a mix of all operations, and returns the number of look-ups.
     private static func mix(_ task: Int, _ cache: MemoryCache, _ images: [Image], _ shared: [CacheKey]) -> Int {
-        var random = SplitMix(state: UInt64(task))
+        var random = SeededGenerator(seed: UInt64(task))
         let own = CacheKey("own \(task)")
         var kept: PixelBuffer?
         var lookUps = 0

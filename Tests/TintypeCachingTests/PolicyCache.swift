@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeTestSupport
+
 @testable import TintypeCaching
 
 /// A cache of integers with the eviction policy of the memory tier.
@@ -56,7 +58,7 @@ struct PolicyCache {
     }
 
     static func hash(of key: Int) -> UInt64 {
-        var generator = SplitMix(state: UInt64(truncatingIfNeeded: key))
+        var generator = SeededGenerator(seed: UInt64(truncatingIfNeeded: key))
         return generator.next()
     }
 }
@@ -74,6 +76,4 @@ struct PolicySimulation<Policy: ReplacementPolicy> {
         self.lost.removeAll(keepingCapacity: true)
         return self.policy.request(key, hash: PolicyCache.hash(of: key), weight: weight, lost: &self.lost)
     }
-
-    func holds(_ key: Int) -> Bool { self.policy.holds(key) }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching
@@ -16,7 +17,7 @@ import TintypeTestTraits
     @Test func `behaves like arrays through many operations`() {
         var rings = SlotRings(count: 2)
         var model: [[Int]] = [[], []]
-        var random = SplitMix(state: 42)
+        var random = SeededGenerator(seed: 42)
         for _ in 0..<20_000 {
             let slot = Int(random.next() % 20)
             let target = Int(random.next() % 2)

@@ -5,11 +5,7 @@ import TintypeConcurrency
 
 /// A clock that stands still until a test advances it.
 final class TestClock: Sendable {
-    private let date: Locked<Date>
-
-    init(_ date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
-        self.date = Locked(date)
-    }
+    private let date = Locked(Date(timeIntervalSince1970: 1_700_000_000))
 
     var now: Date { self.date.withLock { $0 } }
 

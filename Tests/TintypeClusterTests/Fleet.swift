@@ -32,12 +32,11 @@ struct Fleet {
     init(
         _ redis: RedisServer,
         _ responses: [String: FaultyResponse],
-        count: Int = 3,
         change: (inout Cluster.Configuration, inout LoaderActor.Configuration) -> Void = { _, _ in }
     ) throws {
         self.origin = try FaultyOrigin(responses)
         let clock = self.clock
-        self.nodes = try (0..<count).map { index in
+        self.nodes = try (0..<3).map { index in
             let events = EventRecord()
             var settings = try Cluster.Configuration(redis)
             settings.nodeName = "node-\(index)"
@@ -134,8 +133,8 @@ final class FleetClock: Sendable {
 }
 
 /// Returns a PNG of one colour.
-func makePNG(_ value: UInt8 = 128, side: Int = 64) throws -> [UInt8] {
-    let pixels = try PixelBuffer.make(.rgb8, width: side, height: side) { _, _, _ in value }
+func makePNG(_ value: UInt8 = 128) throws -> [UInt8] {
+    let pixels = try PixelBuffer.make(.rgb8, width: 64, height: 64) { _, _, _ in value }
     return Array(try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions()))
 }
 

@@ -12,10 +12,10 @@ import TintypeTestTraits
     private static let disposals: [AnimationFrame.Disposal] = [.keep, .background, .previous]
 
     /// Returns a random animation, some of whose frames extend beyond the canvas.
-    private static func animation(seed: UInt64, count: Int = 12) throws -> ScriptedFrames {
+    private static func animation(seed: UInt64) throws -> ScriptedFrames {
         var generator = SeededGenerator(seed: seed)
         let canvas = PixelSize(width: 13, height: 9)
-        let frames = (0..<count).map { _ in
+        let frames = (0..<12).map { _ in
             let isWhole = generator.next() % 4 == 0
             return AnimationFrame(
                 left: isWhole ? 0 : Int(generator.next() % 12) - 2,

@@ -190,7 +190,7 @@ import TintypeTestTraits
 
     // MARK: Animations
 
-    private static func animation(_ format: PixelFormat, count: Int, loops: Int = 3) throws -> AnimationContent {
+    private static func animation(_ format: PixelFormat, count: Int) throws -> AnimationContent {
         let frames = try (0..<count).map { index in
             let pixels = try PixelBuffer.make(format, width: 50, height: 40) { column, row, channel in
                 let isInside = (5 * index..<5 * index + 10).contains(column) && (3..<20).contains(row)
@@ -199,7 +199,7 @@ import TintypeTestTraits
             }
             return AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 40 + index)
         }
-        return AnimationContent(frames: frames, loopCount: loops)
+        return AnimationContent(frames: frames, loopCount: 3)
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [1, 2, 7])

@@ -72,7 +72,7 @@ final class CommandProcess: Sendable {
         let code = withCStrings(shell + arguments) { arguments in
             withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
         }
-        guard code == 0 else { throw CommandProcessError(description: "\(Self.path) did not start: errno \(code)") }
+        guard code == 0 else { throw TestSupportError("\(Self.path) did not start: errno \(code)") }
         self.id = id
         POSIXThread(name: "wait") { [self] in self.reap() }.detach()
     }
@@ -129,8 +129,4 @@ final class CommandProcess: Sendable {
         }
         for waiter in waiters { waiter.resume(returning: code) }
     }
-}
-
-struct CommandProcessError: Error, CustomStringConvertible {
-    let description: String
 }

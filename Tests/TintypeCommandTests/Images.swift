@@ -7,8 +7,8 @@ import TintypeTestSupport
 /// Small images of all kinds, created when they are needed.
 enum Images {
     /// Returns a PNG, by default of 8 by 6 pixels.
-    static func png(_ format: PixelFormat = .rgb8, width: Int = 8, height: Int = 6, seed: UInt64 = 1) throws -> Data {
-        let pixels = try PixelBuffer.noise(format, width: width, height: height, seed: seed)
+    static func png(_ format: PixelFormat = .rgb8, width: Int = 8, height: Int = 6) throws -> Data {
+        let pixels = try PixelBuffer.noise(format, width: width, height: height, seed: 1)
         return try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
     }
 

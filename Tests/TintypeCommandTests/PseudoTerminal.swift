@@ -27,7 +27,6 @@ final class PseudoTerminal: Sendable {
     /// Opens a terminal that answers queries with `answers`.
     init(
         columns: UInt16 = 80,
-        rows: UInt16 = 24,
         pixels: (width: UInt16, height: UInt16) = (0, 0),
         answers: [(question: String, answer: String)] = []
     ) throws {
@@ -37,9 +36,9 @@ final class PseudoTerminal: Sendable {
         var number: CUnsignedInt = 0
         guard self.descriptor >= 0, ioctl(self.descriptor, 0x4004_5431, &isLocked) == 0,
             ioctl(self.descriptor, 0x8004_5430, &number) == 0
-        else { throw CommandProcessError(description: "there is no terminal: errno \(errno)") }
+        else { throw TestSupportError("there is no terminal: errno \(errno)") }
         self.path = "/dev/pts/\(number)"
-        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: pixels.width, ws_ypixel: pixels.height)
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: pixels.width, ws_ypixel: pixels.height)
         _ = ioctl(self.descriptor, UInt(TIOCSWINSZ), &size)
         self.state.withLock { $0.answers = answers }
     }

@@ -26,9 +26,9 @@ import TintypeTestTraits
         self.downloads = DownloadActor(configuration: configuration)
     }
 
-    private func start(_ redis: RedisServer, count: Int = 3) async throws -> [Server] {
+    private func start(_ redis: RedisServer) async throws -> [Server] {
         var servers: [Server] = []
-        for index in 0..<count {
+        for index in 0..<3 {
             let folder = self.fixture.folder
             let output = folder.path(of: "output-\(index)")
             let process = try CommandProcess(

@@ -20,13 +20,12 @@ import TintypeTestTraits
     }
 
     /// Starts a server on a free port, and waits until it is ready.
-    private func start(_ arguments: String..., prelude: String = ":") async throws -> CommandProcess {
+    private func start(_ arguments: String...) async throws -> CommandProcess {
         let folder = self.fixture.folder
         let process = try CommandProcess(
             ["serve", "--listen", "127.0.0.1:0"] + arguments,
             in: folder,
-            files: ["/dev/null", folder.path(of: "output"), folder.path(of: "errors")],
-            prelude: prelude
+            files: ["/dev/null", folder.path(of: "output"), folder.path(of: "errors")]
         )
         await until { self.text(of: "output").hasSuffix("\n") }
         return process

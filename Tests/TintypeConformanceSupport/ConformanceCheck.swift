@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-public import TintypeCoding
+import TintypeCoding
 import TintypeImage
 
 /// A check that decodes a corpus file and compares it with its manifest.
 public struct ConformanceCheck: Sendable {
-    private let registry: CoderRegistry
+    private let registry = CoderRegistry()
     /// The composited frames by path: the duration in milliseconds, the digest, and whether the digest is exact.
     private let frames: [String: [(milliseconds: Int, digest: String, isExact: Bool)]]
     /// The means after conversion to sRGB, by path.
     private let colors: [String: [Double]]
 
     /// Reads the tables of the corpus.
-    public init(registry: CoderRegistry = CoderRegistry()) {
-        self.registry = registry
+    public init() {
         self.frames = Dictionary(grouping: Corpus.table("frames.tsv").filter { $0.count >= 5 }) { $0[0] }
             .mapValues { lines in lines.map { (Int($0[2]) ?? 0, $0[3], $0[4] == "exact") } }
         self.colors = Dictionary(
@@ -54,7 +53,7 @@ public struct ConformanceCheck: Sendable {
         var faults = self.headerFaults(picture, decoder.header)
         if !isAnimated { faults += self.pixelFaults(picture, stored) }
         faults += try self.frameFaults(picture, decoder)
-        faults += try self.colorFaults(picture, decoder, stored)
+        faults += try self.colorFaults(picture, decoder)
         return faults.isEmpty ? .right : .wrong(faults.joined(separator: "; "))
     }
 
@@ -113,7 +112,7 @@ public struct ConformanceCheck: Sendable {
         }
     }
 
-    private func colorFaults(_ picture: CorpusImage, _ decoder: ImageDecoder, _ stored: Image) throws -> [String] {
+    private func colorFaults(_ picture: CorpusImage, _ decoder: ImageDecoder) throws -> [String] {
         guard let expected = self.colors[picture.path], expected.count == 3 else { return [] }
         let converted = try decoder.decode()
         let (_, mean) = PixelMeasure.means(converted.pixels)

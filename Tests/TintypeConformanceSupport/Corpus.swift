@@ -5,9 +5,6 @@ import TintypeTestSupport
 
 /// The large corpus of real images, if this machine has it.
 public enum Corpus {
-    /// Whether this machine has the corpus.
-    public static var isPresent: Bool { Fixtures.corpus != nil }
-
     /// Whether tests read the corpus, which they skip with the thread sanitizer because it would find nothing.
     public static var isRead: Bool { Fixtures.corpus != nil && !ThisProcess.isThreadSanitized }
 

@@ -250,7 +250,6 @@ struct FaultTableTests {
     }
 
     private static let oversized = [UInt8](repeating: 0, count: 17_000)
-    private static let okHead = FaultyResponse.frame(type: 1, flags: 4, stream: 1, [0x88])
 
     static let frameTable = [
         frames("a status of 299", answer(status: "299"), .body([1])),

@@ -12,11 +12,11 @@ import TintypeTestTraits
 struct RetryTests {
     private static let date = Date(timeIntervalSince1970: 784_111_777)
 
-    private func downloader(_ policy: RetryPolicy, hooks: DownloadHooks = .init()) -> DownloadActor {
+    private func downloader(_ policy: RetryPolicy) -> DownloadActor {
         var configuration = DownloadActor.Configuration()
         configuration.retryPolicy = policy
         let environment = EngineEnvironment(date: { Self.date }, random: { 0 })
-        return DownloadActor(configuration: configuration, hooks: hooks, environment: environment, loopDidEnd: nil)
+        return DownloadActor(configuration: configuration, hooks: .init(), environment: environment, loopDidEnd: nil)
     }
 
     @Test(arguments: [

@@ -7,8 +7,8 @@ import Testing
 @Suite struct TransferDeadlinesTests {
     private let start = LoopInstant.now
 
-    private func makeDeadlines(interval: Duration = .milliseconds(500)) -> TransferDeadlines {
-        TransferDeadlines(speedCheckInterval: interval, now: self.start)
+    private func makeDeadlines() -> TransferDeadlines {
+        TransferDeadlines(speedCheckInterval: .milliseconds(500), now: self.start)
     }
 
     @Test func `without appointments there is nothing to wait for`() {

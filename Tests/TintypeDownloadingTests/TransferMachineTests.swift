@@ -300,10 +300,10 @@ import TintypeTestSupport
     // MARK: One at a time
 
     /// Returns a machine that has sent its request.
-    private static func sent(_ now: Instant, asksForRest: Bool = false) -> Machine {
+    private static func sent(_ now: Instant) -> Machine {
         var machine = Machine(limits: Self.limits)
         #expect(machine.transition(.submit, at: now) == .enqueue)
-        let look = machine.transition(.send(asksForRest: asksForRest, date: .distantPast), at: now)
+        let look = machine.transition(.send(asksForRest: false, date: .distantPast), at: now)
         #expect(look == .look(at: now + .seconds(15)))
         return machine
     }

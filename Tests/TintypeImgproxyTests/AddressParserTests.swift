@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeImgproxy
 
@@ -74,7 +75,6 @@ import Testing
     ])
     func `spellings of one address are equal`(target: String) throws {
         #expect(try read(target) == read("/_/rs:fit:50:50/plain/local:///a.png"))
-        #expect(try read(target).canonicalText == read("/_/rs:fit:50:50/plain/local:///a.png").canonicalText)
     }
 
     @Test(arguments: [
@@ -253,7 +253,7 @@ import Testing
                 "ce", "fp", "é", "\u{0}", "%3A", "aHR0", "", "f", "sm", "jpg", "=", "?", "#", "[", "]", "..", "*",
                 "ff00aa",
             ]
-        var generator = RepeatableGenerator(seed: 7)
+        var generator = SeededGenerator(seed: 7)
         var count = 0
         for _ in 0..<20_000 {
             var target = "/_/"
@@ -264,7 +264,8 @@ import Testing
             if Bool.random(using: &generator) { target += "/plain/http://h/a" }
             guard let address = try? parser.parse(target, now: testTime) else { continue }
             count += 1
-            #expect(address.canonicalText.utf8.allSatisfy { $0 >= 0x20 || $0 == UInt8(ascii: "\n") })
+            let text = address.source + (address.objectVersion ?? "") + address.options.canonicalText
+            #expect(text.utf8.allSatisfy { $0 >= 0x20 || $0 == UInt8(ascii: "\n") })
         }
         #expect(count > 20)
     }

@@ -2,12 +2,13 @@
 
 import Testing
 import TintypeImage
+import TintypeTestSupport
 
 @testable import TintypeImgproxy
 
 /// The properties of the geometry for any options and any source.
 @Suite struct GeometryPropertyTests {
-    private func side(_ generator: inout RepeatableGenerator, upTo limit: Int) -> Int {
+    private func side(_ generator: inout SeededGenerator, upTo limit: Int) -> Int {
         switch Int.random(in: 0..<6, using: &generator) {
         case 0: 0
         case 1: 1
@@ -17,11 +18,11 @@ import TintypeImage
         }
     }
 
-    private func offset(_ generator: inout RepeatableGenerator) -> Double {
+    private func offset(_ generator: inout SeededGenerator) -> Double {
         [0, 0.3, -0.7, 1, -20, 5_000, -1_000_000].randomElement(using: &generator) ?? 0
     }
 
-    private func gravity(_ kinds: Set<GravityOption.Kind>, _ generator: inout RepeatableGenerator) -> GravityOption {
+    private func gravity(_ kinds: Set<GravityOption.Kind>, _ generator: inout SeededGenerator) -> GravityOption {
         let kind = kinds.sorted { $0.rawValue < $1.rawValue }.randomElement(using: &generator) ?? .center
         guard kind != .focusPoint else {
             return GravityOption(
@@ -33,7 +34,7 @@ import TintypeImage
         return GravityOption(kind, x: self.offset(&generator), y: self.offset(&generator))
     }
 
-    private func options(_ generator: inout RepeatableGenerator) -> ProcessingOptions {
+    private func options(_ generator: inout SeededGenerator) -> ProcessingOptions {
         var options = ProcessingOptions()
         options.limits.resultSide = [0, 1, 2, 50, 1_000, 8_192, 65_535].randomElement(using: &generator) ?? 0
         options.resizingType = ResizingType.allCases.randomElement(using: &generator) ?? .fit
@@ -75,7 +76,7 @@ import TintypeImage
     }
 
     @Test func `every box lies in its image, and no result is over the limit`() throws {
-        var generator = RepeatableGenerator(seed: 24)
+        var generator = SeededGenerator(seed: 24)
         for _ in 0..<100_000 {
             let options = self.options(&generator)
             let width = self.side(&generator, upTo: SecurityLimits.largestSide)

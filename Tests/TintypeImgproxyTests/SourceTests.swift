@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeTestSupport
 
 @testable import TintypeImgproxy
 
@@ -69,7 +70,7 @@ import Testing
         #expect(try read("/_/plain/http://e.example/a%3Fb").objectVersion == nil)
         let settings = openSettings { $0.objectVersionSeparator = "" }
         #expect(try read("/_/plain/s3://bucket/a%3Fb", settings).source == "s3://bucket/a?b")
-        #expect(try address.canonicalText != read("/_/plain/s3://bucket/a.png").canonicalText)
+        #expect(try address != read("/_/plain/s3://bucket/a.png"))
     }
 
     @Test func `a scheme must be switched on`() throws {
@@ -145,7 +146,7 @@ import Testing
     }
 
     @Test func `Base64 and its bytes are the same in both directions`() {
-        var generator = RepeatableGenerator(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         for count in 0..<100 {
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
             #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)

@@ -10,10 +10,10 @@ import TintypeTestTraits
 
 /// Channels of one real server.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MessageTests {
-    private static func client(_ port: Int, connectTimeout: Duration = .seconds(60)) -> RedisClient {
+    private static func client(_ port: Int) -> RedisClient {
         var configuration = RedisConfiguration(.standalone(RedisAddress("127.0.0.1", port: port)))
         configuration.commandTimeBudget = .seconds(60)
-        configuration.connectTimeout = connectTimeout
+        configuration.connectTimeout = .seconds(60)
         return RedisClient(configuration)
     }
 

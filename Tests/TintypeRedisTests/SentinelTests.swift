@@ -38,9 +38,9 @@ import TintypeTestTraits
             }
         }
 
-        func client(seeds: [RedisAddress] = [], service: String = "main") -> RedisClient {
+        func client(seeds: [RedisAddress] = []) -> RedisClient {
             let sentinels = seeds + [RedisAddress("127.0.0.1", port: self.sentinel.port)]
-            var configuration = RedisConfiguration(.sentinel(sentinels, service: service))
+            var configuration = RedisConfiguration(.sentinel(sentinels, service: "main"))
             configuration.password = "secret"
             configuration.commandTimeBudget = .seconds(60)
             configuration.connectTimeout = .seconds(5)

@@ -14,7 +14,8 @@ import TintypeTransforms
 /// Checks that several lanes decode a large image to the same pixels as one lane.
 @Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
     /// Returns a gray image, turned by EXIF, with equal rows of blocks and a restart marker after each row.
-    private static func image(width: Int, rowCount: Int) throws -> Data {
+    private static func image() throws -> Data {
+        let (width, rowCount) = (1_600, 160)
         let row = try PixelBuffer.noise(.gray8, width: width, height: 8)
         var file = Array(try JPEGCoder().encode(Image(pixels: row), as: .jpeg, options: EncodeOptions(quality: 30)))
         let frame = try #require(Data(file).firstRange(of: Data([0xFF, 0xC0]))).lowerBound
@@ -52,7 +53,7 @@ import TintypeTransforms
     }
 
     @Test(arguments: [nil, 1_200, 200]) func `the image is the same`(side: Int?) async throws {
-        let data = try Self.image(width: 1_600, rowCount: 160)
+        let data = try Self.image()
         let request = RenderingRequest(
             thumbnail: side.map { .fit(width: $0, height: $0) }
         )
@@ -78,7 +79,7 @@ import TintypeTransforms
 
     /// A single damaged marker prevents the division into bands.
     @Test func `a damaged image comes as from one lane`() async throws {
-        var data = try Self.image(width: 1_600, rowCount: 160)
+        var data = try Self.image()
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         data[marker.upperBound - 1] = 0xD5
         let request = RenderingRequest()
@@ -90,7 +91,7 @@ import TintypeTransforms
     /// The rows of the image are the same, so the codes of one row are valid in all bands.
     @Test(arguments: [0x00, 0x55, 0xFF] as [UInt8])
     func `damage in the codes of a band gives the result of one lane`(byte: UInt8) async throws {
-        var data = try Self.image(width: 1_600, rowCount: 160)
+        var data = try Self.image()
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         for offset in 20..<60 { data[marker.upperBound + offset] = byte }
         func outcome(usesIdleLanes: Bool) async -> Result<[UInt8], CodingError>? {

@@ -30,7 +30,6 @@ struct FaultyConnection {
     mutating func serve() {
         defer { self.server.close(connection: self.descriptor) }
         guard self.server.authority == nil || self.tls != nil else { return }
-        var paths: Set<String> = []
         var lastPath: String?
         while true {
             guard let request = self.readRequest() else {
@@ -39,10 +38,8 @@ struct FaultyConnection {
             }
             let path = self.path(of: request)
             lastPath = path
-            let isFirst = paths.insert(path).inserted
             let response = self.server.record.update { state in
                 state.counts[path, default: .init()].requests += 1
-                if isFirst { state.counts[path, default: .init()].connections += 1 }
                 state.paths.append(path)
                 state.heads[path, default: []].append(String(decoding: request, as: UTF8.self))
                 if let first = state.sequences[path]?.first {

@@ -87,11 +87,6 @@ public final class FaultyOrigin: Sendable {
         self.server.record.counts(for: path).requests
     }
 
-    /// Returns the number of connections over which a path was requested.
-    public func connectionCount(for path: String) -> Int {
-        self.server.record.counts(for: path).connections
-    }
-
     /// Returns the number of clients that closed a connection whose last request was for this path.
     public func disconnectCount(from path: String) -> Int {
         self.server.record.counts(for: path).disconnects

@@ -6,7 +6,6 @@ import TintypeConcurrency
 final class FaultyRecord: Sendable {
     struct Counts {
         var requests = 0
-        var connections = 0
         var disconnects = 0
     }
 

@@ -112,8 +112,8 @@ public struct FaultyResponse: Sendable {
     }
 
     /// Returns a frame that ends a stream of HTTP/2 with an error.
-    public static func resetFrame(code: UInt8, stream: UInt8 = 1) -> [UInt8] {
-        Self.frame(type: 3, stream: stream, [0, 0, 0, code])
+    public static func resetFrame(code: UInt8) -> [UInt8] {
+        Self.frame(type: 3, stream: 1, [0, 0, 0, code])
     }
 
     /// Returns a body that comes in pieces of `size` bytes with pauses between them.

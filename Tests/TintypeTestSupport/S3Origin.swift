@@ -7,19 +7,13 @@ import Glibc
 public final class S3Origin: Sendable {
     /// A request that the store has logged.
     public struct Request: Decodable {
-        public let method: String
         public let target: String
-        public let fault: String?
-        public let host: String?
         public let authorization: String?
         public let token: String?
         public let cookie: String?
 
         private enum CodingKeys: String, CodingKey {
-            case method
             case target
-            case fault
-            case host = "HTTP_HOST"
             case authorization = "HTTP_AUTHORIZATION"
             case token = "HTTP_X_AMZ_SECURITY_TOKEN"
             case cookie = "HTTP_COOKIE"

@@ -12,11 +12,11 @@ public final class StoppedProcess: Sendable {
         defer { for text in texts { free(text) } }
         var process = pid_t()
         let code = posix_spawn(&process, program, nil, nil, texts, environ)
-        guard code == 0 else { throw StoppedProcessError(description: "no child: errno \(code)") }
+        guard code == 0 else { throw TestSupportError("no child: errno \(code)") }
         self.number = process
         var status: CInt = 0
         while waitpid(process, &status, CInt(WUNTRACED)) < 0, errno == EINTR {}
-        guard status & 0xFF == 0x7F else { throw StoppedProcessError(description: "the child ended: \(status)") }
+        guard status & 0xFF == 0x7F else { throw TestSupportError("the child ended: \(status)") }
     }
 
     /// Continues the process and waits for its end.
@@ -31,9 +31,4 @@ public final class StoppedProcess: Sendable {
         var status: CInt = 0
         while waitpid(self.number, &status, 0) < 0, errno == EINTR {}
     }
-}
-
-/// The reason why a process could not be started and stopped.
-public struct StoppedProcessError: Error, CustomStringConvertible {
-    public let description: String
 }

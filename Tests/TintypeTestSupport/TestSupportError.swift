@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error that says which part of the tests is missing, and what to install or check.
+/// The reason why a test or a check cannot run, and what to install or check.
 public struct TestSupportError: Error, CustomStringConvertible {
     public let description: String
 

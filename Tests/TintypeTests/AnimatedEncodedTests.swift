@@ -17,14 +17,6 @@ import TintypeTestTraits
         self.origin.script("/a", .body(try AnimatedResponseTests.animation(as: .webp)))
     }
 
-    /// Returns a loader with the library's own coders, because the fixture's counting coders have no frames.
-    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
-        self.fixture.makeLoader { configuration in
-            configuration.coders = CoderRegistry()
-            change(&configuration)
-        }
-    }
-
     private func makeRequest(_ options: LoadOptions = .waitForStore) -> ImageRequest {
         ImageRequest(
             url: self.origin.url("/a"),
@@ -51,7 +43,7 @@ import TintypeTestTraits
         target: ImageFormat
     ) async throws {
         self.origin.script("/a", .body(try AnimatedResponseTests.animation(as: source)))
-        let (loader, request, encoding) = (self.makeLoader(), self.makeRequest(), Self.lossless(target))
+        let (loader, request, encoding) = (self.fixture.makeCodingLoader(), self.makeRequest(), Self.lossless(target))
         let response = try await loader.encoded(request, as: encoding)
         #expect((response.mediaType, response.source) == (target.mediaType, .network))
         #expect((response.width, response.height) == (10, 5))
@@ -70,13 +62,13 @@ import TintypeTestTraits
         // The loader's pool is for frames that a program shows.
         loader.framePool.removeAll()
         #expect(try await loader.encoded(request, as: encoding).source == .memory)
-        let stored = try await self.makeLoader().encoded(request, as: encoding)
+        let stored = try await self.fixture.makeCodingLoader().encoded(request, as: encoding)
         #expect((stored.source, stored.etag, stored.data) == (.disk, response.etag, response.data))
         #expect(self.requests == 1)
     }
 
     @Test func `an animation gives its first frame in a format without animations`() async throws {
-        let (loader, request) = (self.makeLoader(), self.makeRequest())
+        let (loader, request) = (self.fixture.makeCodingLoader(), self.makeRequest())
         let response = try await loader.encoded(request, as: .jpeg(quality: 100))
         #expect(try Self.open(response).header.animation.frameCount == 1)
         #expect((response.mediaType, response.width, response.height) == ("image/jpeg", 10, 5))
@@ -88,14 +80,14 @@ import TintypeTestTraits
     }
 
     @Test func `the first frame alone is a still, beside the animation`() async throws {
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         for _ in 0..<2 {
             let still = try await loader.encoded(self.makeRequest([.waitForStore, .firstFrameOnly]), as: .gif)
             #expect(try Self.open(still).header.animation.frameCount == 1)
             let whole = try await loader.encoded(self.makeRequest(), as: .gif)
             #expect(try Self.open(whole).header.animation.frameCount == 3)
         }
-        let other = self.makeLoader()
+        let other = self.fixture.makeCodingLoader()
         let still = try await other.encoded(self.makeRequest(.firstFrameOnly), as: .gif)
         #expect(still.source == .disk)
         #expect(try Self.open(still).header.animation.frameCount == 1)
@@ -106,7 +98,7 @@ import TintypeTestTraits
 
     @Test(arguments: [(-1, 1), (1, 1), (2, 2), (3, 3), (9, 3)])
     func `a limit keeps the first frames`(limit: Int, count: Int) async throws {
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let encoding = Self.lossless(.png, frameLimit: limit)
         let response = try await loader.encoded(self.makeRequest(), as: encoding)
         let decoder = try Self.open(response)
@@ -119,7 +111,7 @@ import TintypeTestTraits
     @Test(arguments: [true, false]) func `the bytes are asked for once, whatever has the image`(
         hasDisk: Bool
     ) async throws {
-        let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
+        let loader = self.fixture.makeCodingLoader { if !hasDisk { $0.disk = nil } }
         _ = try await loader.encoded(self.makeRequest(), as: .gif)
         #expect(self.requests == 1)
         // The image is in memory now. Only the disk has its bytes.
@@ -132,7 +124,7 @@ import TintypeTestTraits
     @Test func `a thousand callers make one download and one animation`() async throws {
         let gate = Gate()
         self.origin.script("/a", .held(by: gate, body: try AnimatedResponseTests.animation(as: .gif)))
-        let (loader, request) = (self.makeLoader { $0.disk = nil }, self.makeRequest())
+        let (loader, request) = (self.fixture.makeCodingLoader { $0.disk = nil }, self.makeRequest())
         let tasks = (0..<1_000).map { _ in Task { try await loader.encoded(request, as: .webp()) } }
         await until { await loader.encodedWaiterCount == 1_000 }
         await gate.open()
@@ -143,7 +135,7 @@ import TintypeTestTraits
     }
 
     @Test func `a body that replaces the one in memory is the one that is encoded`() async throws {
-        let loader = self.makeLoader { $0.disk = nil }
+        let loader = self.fixture.makeCodingLoader { $0.disk = nil }
         let request = self.makeRequest()
         // Only the image is in memory, so its bytes are loaded again, and are other ones.
         _ = try await loader.image(for: request)
@@ -159,7 +151,7 @@ import TintypeTestTraits
     @Test func `a frame that cannot be decoded fails the encode`() async throws {
         let body = try AnimatedResponseTests.animation(as: .gif)
         self.origin.script("/a", .body(Array(body.dropLast(60))))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         await #expect(throws: LoadError.self) { try await loader.encoded(self.makeRequest(), as: .webp()) }
     }
 }

@@ -16,14 +16,6 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    /// Returns a loader with the library's own coders, because the fixture's counting coders have no frames.
-    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
-        self.fixture.makeLoader { configuration in
-            configuration.coders = CoderRegistry()
-            change(&configuration)
-        }
-    }
-
     /// Returns an animation of 40x20 pixels that plays three frames of 100, 200 and 300 ms five times.
     static func animation(as format: ImageFormat) throws -> [UInt8] {
         let frames = try (0..<3).map { index in
@@ -49,10 +41,10 @@ import TintypeTestTraits
     func `a response says what its animation is, from each tier`(format: ImageFormat) async throws {
         self.origin.script("/a", .body(try Self.animation(as: format)))
         let request = ImageRequest(url: self.origin.url("/a"), options: .waitForStore)
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         Self.check(try await loader.response(for: request), from: .network, as: format)
         Self.check(try await loader.response(for: request), from: .memory, as: format)
-        Self.check(try await self.makeLoader().response(for: request), from: .disk, as: format)
+        Self.check(try await self.fixture.makeCodingLoader().response(for: request), from: .disk, as: format)
         for try await event in loader.events(for: request) {
             guard case .finished(let response) = event else { continue }
             Self.check(response, from: .memory, as: format)
@@ -68,13 +60,13 @@ import TintypeTestTraits
             caching: .init(variants: .all),
             options: .waitForStore
         )
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         Self.check(try await loader.response(for: request), from: .network, as: format)
         Self.check(try await loader.response(for: request), from: .memory, as: format)
         // The encoded variant is a still.
-        Self.check(try await self.makeLoader().response(for: request), from: .disk, as: format)
+        Self.check(try await self.fixture.makeCodingLoader().response(for: request), from: .disk, as: format)
         // The thumbnail is made from the full size in memory.
-        let other = self.makeLoader()
+        let other = self.fixture.makeCodingLoader()
         _ = try await other.response(for: ImageRequest(url: self.origin.url("/a")))
         var small = request
         small.thumbnail = .fit(width: 8, height: 8)
@@ -91,7 +83,7 @@ import TintypeTestTraits
             }
         )
         let request = ImageRequest(url: self.origin.url("/a"), cachePolicy: .revalidate)
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         _ = try await loader.response(for: request)
         let confirmed = try await loader.response(for: request)
         #expect(confirmed.revalidation == .notModified)
@@ -104,14 +96,14 @@ import TintypeTestTraits
 
     @Test func `a still says that it is one`() async throws {
         self.origin.script("/a", .body(try makePNG()))
-        let response = try await self.makeLoader().response(for: ImageRequest(url: self.origin.url("/a")))
+        let response = try await self.fixture.makeCodingLoader().response(for: ImageRequest(url: self.origin.url("/a")))
         #expect(!response.isAnimated && response.format == .png)
         #expect((response.frameCount, response.loopCount, response.duration) == (1, 1, .zero))
     }
 
     @Test func `the first frame alone is a still, beside loads of the animation`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .webp)))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let still = ImageRequest(url: self.origin.url("/a"), options: .firstFrameOnly)
         for _ in 0..<2 {
             let response = try await loader.response(for: still)
@@ -128,7 +120,7 @@ import TintypeTestTraits
     @Test(arguments: [ImageFormat.gif, .webp, .png])
     func `a thumbnail of an animation is an animation`(format: ImageFormat) async throws {
         self.origin.script("/a", .body(try Self.animation(as: format)))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 10, height: 10))
         let source = try await loader.frames(for: request)
         #expect(source.frameCount == 3 && source.durations == [100, 200, 300])
@@ -150,7 +142,7 @@ import TintypeTestTraits
 
     @Test func `all that read the frames of an image share them`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .webp)))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let request = ImageRequest(url: self.origin.url("/a"))
         let (one, other) = (try await loader.frames(for: request), try await loader.frames(for: request))
         for index in 0..<3 {
@@ -171,7 +163,7 @@ import TintypeTestTraits
 
     @Test func `frames are decoded before the load ends, where it asks for that`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .gif)))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let plain = ImageRequest(url: self.origin.url("/a"))
         _ = try await loader.image(for: plain)
         #expect(loader.framePool.frameCount == 0)
@@ -184,7 +176,7 @@ import TintypeTestTraits
         for try await event in loader.events(for: request) {
             if case .finished = event { #expect(loader.framePool.frameCount == 3) }
         }
-        let other = self.makeLoader { $0.disk = nil }
+        let other = self.fixture.makeCodingLoader { $0.disk = nil }
         _ = try await other.image(for: request)
         #expect(other.framePool.frameCount == 3)
         // One request for each loader: the first has an empty disk, the second has no disk.
@@ -197,7 +189,7 @@ import TintypeTestTraits
 
     @Test func `a frame that cannot be decoded fails no load`() async throws {
         self.origin.script("/a", .body(try Self.animation(as: .gif)))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         var request = ImageRequest(url: self.origin.url("/a"), options: .preloadAllFrames)
         request.rendering.coder = Named("broken", BrokenFrames())
         #expect(try await loader.image(for: request).width == 40)

@@ -16,13 +16,6 @@ import TintypeTestTraits
         self.fixture = try LoaderFixture(origin: self.origin)
     }
 
-    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
-        self.fixture.makeLoader { configuration in
-            configuration.coders = CoderRegistry()
-            change(&configuration)
-        }
-    }
-
     /// A source image.
     enum Sample: CaseIterable {
         case opaque, transparent, opaqueWithAlpha, animated
@@ -59,7 +52,7 @@ import TintypeTestTraits
     ) async throws {
         self.origin.script("/a", .body(try sample.body(as: source)))
         let request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 8, height: 8))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let response = try await loader.encoded(request, as: .automatic(among: encodings))
         #expect(response.mediaType == expected.mediaType)
         #expect(ImageFormat(sniffing: response.data) == expected)
@@ -77,7 +70,7 @@ import TintypeTestTraits
         let body = try Sample.transparent.body(as: .webp)
         self.origin.script("/a", .body(body))
         let request = ImageRequest(url: self.origin.url("/a"))
-        let loader = self.makeLoader()
+        let loader = self.fixture.makeCodingLoader()
         let png = OutputEncoding(.png, options: EncodeOptions(pngLevel: 0))
         let chosen = try await loader.encoded(request, as: .automatic(among: [.jpeg(quality: 1), png]))
         #expect(chosen.data == (try await loader.encoded(request, as: png).data))
@@ -128,7 +121,10 @@ import TintypeTestTraits
         let pixels = try PixelBuffer.make(.rgba8, width: 4, height: 4) { _, _, _ in 100 }
         var request = ImageRequest(url: self.origin.url("/missing"))
         request.fallback = Image(pixels: pixels)
-        let response = try await self.makeLoader().encoded(request, as: .automatic(among: [.jpeg(), .webp()]))
+        let response = try await self.fixture.makeCodingLoader().encoded(
+            request,
+            as: .automatic(among: [.jpeg(), .webp()])
+        )
         #expect((response.source, response.mediaType) == (.fallback, "image/webp"))
     }
 }

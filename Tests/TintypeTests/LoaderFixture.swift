@@ -32,6 +32,14 @@ struct LoaderFixture {
         return LoaderActor(configuration: configuration)
     }
 
+    /// Returns a loader with the library's own coders, because the counting coders have no frames.
+    func makeCodingLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
+        self.makeLoader { configuration in
+            configuration.coders = CoderRegistry()
+            change(&configuration)
+        }
+    }
+
     /// Returns a loader that takes the time from the test's clock.
     func makeLoader(
         _ policy: CachePolicy,

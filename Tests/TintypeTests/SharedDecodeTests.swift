@@ -197,10 +197,9 @@ import TintypeTestTraits
         by coder: any ImageCoder,
         waiting: Int,
         memory: Int? = nil,
-        laneCount: Int? = nil,
         _ requests: [(inout ImageRequest) -> Void]
     ) async throws -> [Image] {
-        let loads = try await self.begin(requests, of: body, by: coder, memory: memory, laneCount: laneCount)
+        let loads = try await self.begin(requests, of: body, by: coder, memory: memory)
         let images = try await loads.images(waiting: waiting)
         #expect(loads.origin.requestCount(for: "/a") == 1)
         return images

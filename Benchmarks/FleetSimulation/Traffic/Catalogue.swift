@@ -43,7 +43,4 @@ struct Catalogue: Sendable {
     func isSource(_ item: Int) -> Bool { item < self.sourceCount }
 
     func source(of result: Int) -> Int { self.sources[result - self.sourceCount] }
-
-    /// The item of the result with this index.
-    func result(_ index: Int) -> Int { self.sourceCount + index }
 }

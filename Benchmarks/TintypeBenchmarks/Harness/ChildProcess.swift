@@ -84,13 +84,9 @@ struct ChildProcess: Sendable {
     }
 
     /// Starts `arguments`, waits for the end, and returns the output.
-    static func run(
-        _ arguments: [String],
-        environment: [String: String] = [:],
-        output: Output = .pipe
-    ) async throws -> (exit: Exit, output: String) {
+    static func run(_ arguments: [String]) async throws -> (exit: Exit, output: String) {
         try await BlockingLane.shared.run {
-            let process = try ChildProcess(arguments, environment: environment, output: output)
+            let process = try ChildProcess(arguments)
             let data = try process.output?.readToEnd() ?? Data()
             return (process.wait(), String(decoding: data, as: UTF8.self))
         }

@@ -8,12 +8,11 @@ extension Row {
         _ unit: String,
         _ figure: Double?,
         _ bars: [Bar] = [],
-        lowerIsBetter: Bool = true,
         notes: [String] = []
     ) -> Row {
         Row(
             name: name,
-            metric: .plain(what, unit, lowerIsBetter: lowerIsBetter),
+            metric: .plain(what, unit, lowerIsBetter: true),
             ours: figure.map { Summary([$0]) },
             bars: bars,
             notes: notes

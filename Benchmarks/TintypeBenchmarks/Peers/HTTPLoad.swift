@@ -22,7 +22,6 @@ struct HTTPLoad: Sendable {
         let seconds: Double
         /// The connections that were not made, or ended without an answer.
         let failed: Int
-        let bytes: Int
         /// The held connections that the server closed, and the time of the last one.
         let closed: Int
         let lastClose: Double

@@ -7,7 +7,6 @@ import Foundation
 /// Each one runs in a small C program, so that no side pays for a binding.
 enum IndexDatabases {
     private struct Answer: Decodable {
-        let index: String
         let open_ms: Double
         let find_ns: Double
         let miss_ns: Double

@@ -40,8 +40,6 @@ public struct LoadMetrics: Sendable, Hashable {
     /// Whether the call joined a load that was under way.
     public internal(set) var isJoined = false
 
-    init() {}
-
     /// Adds the durations of a load for which this one has waited.
     fileprivate mutating func add(_ other: LoadMetrics) {
         self.queue += other.queue
@@ -108,16 +106,6 @@ final class LoadRecord: Sendable {
         let start = ContinuousClock.now
         defer { self.end(part, since: start) }
         return try await work()
-    }
-
-    /// Records the duration of `work`, even if it fails.
-    func timing<Result, Failure: Error>(
-        _ part: Part,
-        _ work: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let start = ContinuousClock.now
-        defer { self.end(part, since: start) }
-        return try work()
     }
 
     func note(tier: String?) {

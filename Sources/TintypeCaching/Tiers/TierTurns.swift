@@ -40,18 +40,16 @@ final class TierTurns: Sendable {
     fileprivate let start = ContinuousClock.now
     private let state = Locked(State())
 
-    init() {}
-
     /// Adds a holder; the turns end when all holders have called ``release()``.
     func hold() {
         self.state.withLock { $0.holderCount += 1 }
     }
 
     /// Ends the turns if no other holder is left.
-    func release(isCancelled: Bool = Task.isCancelled) {
+    func release() {
         let (ends, isCancelled) = self.state.withLock { state -> ([End], Bool) in
             state.holderCount -= 1
-            state.isCancelled = state.isCancelled || isCancelled
+            state.isCancelled = state.isCancelled || Task.isCancelled
             guard state.holderCount == 0 else { return ([], false) }
             defer { state.ends = [] }
             return (state.ends, state.isCancelled)

@@ -92,8 +92,5 @@ struct GIFDrawing {
 }
 
 extension PixelArea {
-    /// The number of pixels.
-    var pixelCount: Int { self.rows.count * self.columns.count }
-
     fileprivate var emptyRow: [UInt32] { Array(repeating: 0, count: self.columns.count) }
 }

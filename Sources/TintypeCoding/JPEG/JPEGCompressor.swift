@@ -222,10 +222,10 @@ struct JPEGSegments {
     init(_ metadata: EncodeOptions.Metadata) throws(CodingError) {
         var all: [Segment] = []
         if let exif = metadata.exif {
-            all.append(try Self.segment(0xE1, "Exif\0\0", exif, "EXIF block"))
+            all.append(try Self.segment("Exif\0\0", exif, "EXIF block"))
         }
         if let xmp = metadata.xmp {
-            all.append(try Self.segment(0xE1, "http://ns.adobe.com/xap/1.0/\0", xmp, "XMP packet"))
+            all.append(try Self.segment("http://ns.adobe.com/xap/1.0/\0", xmp, "XMP packet"))
         }
         if let profile = metadata.colorProfile { all += try Self.segments(profile: profile) }
         self.all = all
@@ -245,15 +245,10 @@ struct JPEGSegments {
         }
     }
 
-    private static func segment(
-        _ marker: CInt,
-        _ prefix: String,
-        _ content: Data,
-        _ name: String
-    ) throws(CodingError) -> Segment {
+    private static func segment(_ prefix: String, _ content: Data, _ name: String) throws(CodingError) -> Segment {
         let prefix = Array(prefix.utf8)
         guard prefix.count + content.count <= Self.maximumByteCount else { throw Self.tooLarge(name) }
-        return Segment(marker: marker, prefix: prefix, content: content)
+        return Segment(marker: 0xE1, prefix: prefix, content: content)
     }
 
     private static func tooLarge(_ name: String) -> CodingError {

@@ -84,8 +84,6 @@ final class JPEGDecompressor {
     var endIsMissing: Bool { cjpeg_decoder_end_is_missing(self.handle) }
     /// The damage found so far.
     var damage: ImageDamage { ImageDamage(cjpegDamage: cjpeg_decoder_damage(self.handle)) }
-    /// Whether all rows of the present output were returned.
-    var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 
     /// A part of a scan that begins behind a restart marker.
     struct RestartedScan {

@@ -46,7 +46,7 @@ struct JPEGHeader {
     /// - Throws: `CodingError`, `CancellationError`.
     init(_ data: Data, work: DecodeWork) throws {
         var parser = JPEGHeaderParser()
-        guard try parser.parse(data, work: work) else { throw parser.missingEnd(of: data) }
+        guard try parser.parse(data, work: work) else { throw parser.missingEnd }
         self = parser.header
     }
 
@@ -243,8 +243,8 @@ struct JPEGHeaderParser {
         return false
     }
 
-    /// Returns the error for a file that consists of `data` and has no first scan.
-    func missingEnd(of data: Data) -> CodingError {
+    /// The error for a file that has no first scan.
+    var missingEnd: CodingError {
         if !self.isAtEnd { return .truncated(.jpeg) }
         return .corrupt(.jpeg, self.header.width > 0 ? "it has no scan" : "it has no frame header")
     }

@@ -51,7 +51,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 
     func finish() throws -> DecodedImage {
         let header = self.parser.header
-        guard self.header != nil else { throw self.failure ?? self.parser.missingEnd(of: self.pending) }
+        guard self.header != nil else { throw self.failure ?? self.parser.missingEnd }
         guard let image = self.image else {
             if let failure = self.failure { throw failure }
             // The file uses arithmetic coding.

@@ -19,8 +19,6 @@ struct JPEGMetadataBlocks {
     /// The resources, which may continue in the next segment.
     private var resources = Data()
 
-    init() {}
-
     /// Reads the content of one segment.
     mutating func read(_ segment: Data, marker: UInt8) {
         switch marker {

@@ -43,8 +43,6 @@ struct JPEGMetadataEditing {
     private static let resourcesName = "Photoshop 3.0\0" as StaticString
     /// The size of a JFIF segment without a thumbnail.
     private static let jfifByteCount = 14
-    /// The most bytes that a segment can hold.
-    private static let maximumByteCount = 65_533
 
     private let transform: JPEGTransform
     private let parts: JPEGParts

@@ -83,10 +83,10 @@ struct ParsedArguments {
         return text
     }
 
-    /// The operands, of which there must be at least one.
-    func requireOperands(_ what: String) throws(UsageError) -> [Argument] {
-        guard !self.operands.isEmpty else { throw UsageError("\(what) is missing; see --help") }
-        return self.operands
+    /// The operands as inputs, of which there must be at least one.
+    func requireInputs() throws(UsageError) -> [Input] {
+        guard !self.operands.isEmpty else { throw UsageError("a URL or a path is missing; see --help") }
+        return try self.operands.map { argument throws(UsageError) in try Input(argument: argument) }
     }
 
     /// The only operand.

@@ -25,9 +25,7 @@ struct InfoCommand: Subcommand {
     private let writesJSON: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { argument throws(UsageError) in
-            try Input(argument: argument)
-        }
+        self.inputs = try arguments.requireInputs()
         self.writesJSON = arguments.has("--json")
     }
 

@@ -73,16 +73,14 @@ struct LoadCommand: Subcommand {
     private let showsProgress: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { argument throws(UsageError) in
-            try Input(argument: argument)
-        }
+        self.inputs = try arguments.requireInputs()
         self.options = try LoadCommandOptions(arguments, inputs: self.inputs)
         self.writesJSON = arguments.has("--json")
         self.showsProgress = !arguments.has("--no-progress")
     }
 
     func run() async throws -> Bool {
-        let board = ProgressBoard(output: .error, isEnabled: self.showsProgress)
+        let board = ProgressBoard(isEnabled: self.showsProgress)
         let loader = LoaderActor(configuration: await self.options.configuration.sparing())
         let job = LoadJob(loader: loader, options: self.options, board: board)
         return try await board.whileShown { try await self.loadAll(job, board) }

@@ -34,7 +34,7 @@ struct PrefetchCommand: Subcommand {
         guard !self.list.bytes.isEmpty else { throw UsageError("the name of the list is empty; name a file, or -") }
         self.concurrency = try arguments.number("--concurrency", in: 1...64) ?? 3
         self.writesJSON = arguments.has("--json")
-        self.board = ProgressBoard(output: .error, isEnabled: !arguments.has("--no-progress"))
+        self.board = ProgressBoard(isEnabled: !arguments.has("--no-progress"))
         self.configuration = try LoadCommandOptions.configuration(arguments)
     }
 

@@ -20,15 +20,14 @@ final class ProgressBoard: Sendable {
     private static let interval = Duration.milliseconds(80)
     /// Loads are numbered from 0.
     private static let listID = -1
-    private let output: Output
+    private let output = Output.error
     private let isLive: Bool
     private let clock = ContinuousClock()
     /// Held while the terminal is written to: what is drawn must be what the state says.
     private let state = Locked(State())
 
-    init(output: Output, isEnabled: Bool) {
-        self.output = output
-        self.isLive = isEnabled && output.isTerminal
+    init(isEnabled: Bool) {
+        self.isLive = isEnabled && Output.error.isTerminal
     }
 
     /// Draws while `body` runs, and leaves a clean terminal behind it.

@@ -161,17 +161,12 @@ extension DownloadError {
         )
     }
 
-    static func invalidResponse(
-        _ reason: String,
-        underlyingError: (any Error)? = nil,
-        at address: ResourceAddress
-    ) -> DownloadError {
+    static func invalidResponse(_ reason: String, at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .invalidResponse,
             message: "\(address.host) did not answer \(shown(address)) with valid HTTP: \(reason). "
                 + "Check that a web server listens there.",
-            url: url(address),
-            underlyingError: underlyingError
+            url: url(address)
         )
     }
 

@@ -33,8 +33,6 @@ public struct TransferMetrics: Sendable, Hashable {
     public internal(set) var resumedBytes: Int64 = 0
     /// The address and port of the last request, such as `192.0.2.7:443`; the proxy's if one was used.
     public internal(set) var remoteAddress: String?
-
-    init() {}
 }
 
 extension TransferMetrics {

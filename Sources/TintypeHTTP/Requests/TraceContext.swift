@@ -11,13 +11,6 @@ package struct TraceContext: Sendable, Hashable {
     /// Whether the caller may have recorded the trace.
     package let isSampled: Bool
 
-    /// Starts a trace with random identifiers.
-    package init(isSampled: Bool = false, using generator: inout some RandomNumberGenerator) {
-        self.traceID = Self.identifier(using: &generator) + Self.identifier(using: &generator)
-        self.spanID = Self.identifier(using: &generator)
-        self.isSampled = isSampled
-    }
-
     /// Reads the value of `traceparent`; returns `nil` if it is invalid.
     ///
     /// A later version may have more parts behind the four known ones.

@@ -15,12 +15,6 @@ package struct ImageAddress: Sendable, Hashable {
     ///
     /// Always `nil` for `http` and `https`.
     package var objectVersion: String?
-
-    /// A text for cache keys: equal for addresses with equal results.
-    package var canonicalText: String {
-        // No source has line breaks.
-        "\(self.source)\n\(self.objectVersion ?? "")\n\(self.options.canonicalText)"
-    }
 }
 
 /// The kinds of sources.

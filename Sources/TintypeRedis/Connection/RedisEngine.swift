@@ -337,7 +337,7 @@ actor RedisEngine: SocketActor {
             return true
         }
         if !isClosed { self.settleGreeting(outcomes, of: connection, node) }
-        if connection.phase == .closed { self.remove(connection, from: node, outcomes) }
+        if connection.phase == .closed { self.remove(connection, from: node) }
         for outcome in outcomes + connection.takeOutcomes() { self.settle(outcome, of: node) }
         return true
     }
@@ -371,7 +371,7 @@ actor RedisEngine: SocketActor {
         }
     }
 
-    private func remove(_ connection: RedisConnection, from node: RedisNode, _ outcomes: [RedisConnection.Outcome]) {
+    private func remove(_ connection: RedisConnection, from node: RedisNode) {
         self.connections[connection.descriptor] = nil
         node.connections.removeAll { $0 === connection }
         node.earlierCommands += connection.sentCount

@@ -66,9 +66,8 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         let kind: Kind
         /// The time at which the frame appears; `nil` for at once.
         var moment: Duration?
-        /// The number of seeks and the paused time when the turn was chosen.
+        /// The number of seeks when the turn was chosen.
         let seekCount: Int
-        let pausedTime: Duration
     }
 
     private struct State {
@@ -245,7 +244,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
             let wasSought = state.isSought
             state.isSought = false
             guard var index = state.playback.next() else {
-                return Turn(kind: .end, moment: moment, seekCount: seekCount, pausedTime: pausedTime)
+                return Turn(kind: .end, moment: moment, seekCount: seekCount)
             }
             var lost = 0
             if wasSought {
@@ -266,7 +265,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
                 (moment, lost) = (start, count)
             }
             let kind = Turn.Kind.frame(index, loop: state.playback.loop, lost: lost)
-            return Turn(kind: kind, moment: moment, seekCount: seekCount, pausedTime: pausedTime)
+            return Turn(kind: kind, moment: moment, seekCount: seekCount)
         }
     }
 

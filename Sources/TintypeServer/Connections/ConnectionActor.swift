@@ -460,12 +460,7 @@ actor ConnectionActor: SocketActor {
     /// Lets the handler answer a request.
     private func dispatch(_ connection: Connection) {
         guard let exchange = connection.exchange, let head = exchange.head else { return }
-        let request = ServerRequest(
-            head: head,
-            body: exchange.body,
-            client: connection.client,
-            identifier: exchange.identifier
-        )
+        let request = ServerRequest(head: head, body: exchange.body, client: connection.client)
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
         self.counters.waitingRequests += 1
         connection.exchange?.waitStart = exchange.start

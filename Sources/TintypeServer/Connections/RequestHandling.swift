@@ -37,15 +37,6 @@ package struct ServerRequest: Sendable {
     package let body: Data
     /// The other end of the connection.
     package let client: ClientAddress
-    /// The identifier in the response and in the log.
-    package let identifier: RequestIdentifier
-
-    package init(head: RequestHead, body: Data, client: ClientAddress, identifier: RequestIdentifier) {
-        self.head = head
-        self.body = body
-        self.client = client
-        self.identifier = identifier
-    }
 }
 
 /// The address of a client, as IPv6; IPv4 addresses are mapped.

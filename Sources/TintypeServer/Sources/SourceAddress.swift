@@ -29,22 +29,22 @@ struct SourceAddress: Sendable {
         let bytes = Array(text.utf8)
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "#") })
         else {
-            throw .ambiguous(.invalidURL, "a control character, a backslash or a fragment", url)
+            throw .ambiguous(.invalidURL, "a control character, a backslash or a fragment")
         }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
-            throw .ambiguous(.invalidURL, "no :// behind its scheme", url)
+            throw .ambiguous(.invalidURL, "no :// behind its scheme")
         }
         self.scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         let rest = bytes[(colon + 3)...]
         let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         let authority = rest[..<end]
         guard !authority.contains(UInt8(ascii: "@")) else {
-            throw .ambiguous(.userInformationInURL, "a user or a password", url)
+            throw .ambiguous(.userInformationInURL, "a user or a password")
         }
         if self.scheme == "http" || self.scheme == "https" {
             // Read the host as the downloader does. libcurl would find one behind three slashes.
             guard !authority.isEmpty, let target = RequestTarget(text), !target.hasUserInformation else {
-                throw .ambiguous(.malformedHost, "no host that every reader reads alike", url)
+                throw .ambiguous(.malformedHost, "no host that every reader reads alike")
             }
             self.host = target.host
             self.port = target.port
@@ -80,7 +80,7 @@ struct SourceAddress: Sendable {
 }
 
 extension DownloadError {
-    fileprivate static func ambiguous(_ code: Code, _ fault: String, _ url: URL) -> DownloadError {
+    fileprivate static func ambiguous(_ code: Code, _ fault: String) -> DownloadError {
         DownloadError(
             code: code,
             message: "The URL of the source has \(fault); write it without, and encode such characters in its path."

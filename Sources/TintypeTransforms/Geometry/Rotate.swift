@@ -83,7 +83,7 @@ public struct Rotate: ImageTransformer, Hashable {
     }
 
     /// Returns the crop and the pad around a quarter turn on a canvas that keeps its size.
-    private func clipped(_ turn: Orientation, width: Int, height: Int) -> (crop: Crop, pad: Pad) {
+    private func clipped(width: Int, height: Int) -> (crop: Crop, pad: Pad) {
         let side = min(width, height)
         return (.size(width: side, height: side), .size(width: width, height: height, color: self.background))
     }
@@ -94,8 +94,8 @@ public struct Rotate: ImageTransformer, Hashable {
             let size = turn.uprightSize(width: width, height: height)
             return TransformFootprint(result: try .result(source.format, width: size.width, height: size.height))
         }
-        if let turn = self.quarterTurn {
-            let (crop, pad) = self.clipped(turn, width: width, height: height)
+        if self.quarterTurn != nil {
+            let (crop, pad) = self.clipped(width: width, height: height)
             let square = try crop.footprint(for: source).result
             let result = try pad.footprint(for: square).result
             return TransformFootprint(result: result, workingByteCount: 2 * square.byteCount)
@@ -107,7 +107,7 @@ public struct Rotate: ImageTransformer, Hashable {
         if let turn = self.orientation { return try image.turned(turn) }
         let image = try image.upright()
         if let turn = self.quarterTurn {
-            let (crop, pad) = self.clipped(turn, width: image.width, height: image.height)
+            let (crop, pad) = self.clipped(width: image.width, height: image.height)
             return try pad.transform(crop.transform(image).turned(turn))
         }
         let rotation = try FreeRotation(self, angle: self.angle, of: image.pixels.layout)

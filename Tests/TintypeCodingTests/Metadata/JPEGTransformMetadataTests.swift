@@ -38,8 +38,8 @@ import TintypeTestTraits
     private static let directory = Segment(0xE2, "MPF\0", [1, 2, 3, 4])
 
     /// Returns an image of 64 by 48 pixels that has `segments` instead of its own.
-    private static func image(_ segments: [Segment], gray: Bool = false) throws -> Data {
-        let data = try SampleFiles.smooth(.jpeg, gray ? .gray8 : .rgb8)
+    private static func image(_ segments: [Segment]) throws -> Data {
+        let data = try SampleFiles.smooth(.jpeg, .rgb8)
         // The encoder's JFIF segment has 18 bytes.
         return Data([0xFF, 0xD8] + segments.flatMap(\.bytes)) + data.dropFirst(20)
     }

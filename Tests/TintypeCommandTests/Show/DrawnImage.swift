@@ -109,7 +109,6 @@ struct ByteReader {
         self.rest = bytes
     }
 
-    var isAtEnd: Bool { self.rest.isEmpty }
     var next: UInt8? { self.rest.first }
 
     mutating func take() -> UInt8? { self.rest.popFirst() }

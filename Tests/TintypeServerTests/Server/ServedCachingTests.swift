@@ -575,7 +575,7 @@ import TintypeTestTraits
         configuration.purgeSecret = "wash"
         let first = try await ImageServer.start(configuration)
         #expect(try await ServerClient(to: first.address).response(to: target).status == 200)
-        let fixture = ServerFixture(server: first, origin: origin, clock: ServerClock())
+        let fixture = ServerFixture(server: first, origin: origin, clock: TestClock())
         let line = "source \(origin.url("/a").absoluteString)"
         #expect(try await fixture.post("/purge", Array(line.utf8), Self.secret).status == 200)
         await first.shutdown()

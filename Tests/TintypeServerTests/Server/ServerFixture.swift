@@ -12,11 +12,11 @@ import TintypeTestSupport
 struct ServerFixture {
     let server: ImageServer
     let origin: FaultyOrigin
-    let clock: ServerClock
+    let clock: TestClock
 
     /// Returns settings of a server that loads from this machine and writes no log.
     static func configuration(
-        clock: ServerClock = ServerClock(),
+        clock: TestClock = TestClock(),
         cache: TemporaryDirectory? = nil
     ) -> ImageServer.Configuration {
         var configuration = ImageServer.Configuration()
@@ -51,7 +51,7 @@ struct ServerFixture {
         change: (inout ImageServer.Configuration) throws -> Void = { _ in },
         _ body: (ServerFixture) async throws -> Result
     ) async throws -> Result {
-        let clock = ServerClock()
+        let clock = TestClock()
         let folder = try cache ?? TemporaryDirectory()
         var configuration = Self.configuration(clock: clock, cache: folder)
         try change(&configuration)

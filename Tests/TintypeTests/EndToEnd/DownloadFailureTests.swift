@@ -102,13 +102,14 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     }()
     private static let gifFrame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]
 
-    /// Returns an HTTP/2 origin that sends the GIF, or the half of it that ends between two frames and with a reset.
-    private static func gifOrigin(sendsHalf: Bool, declaredLength: Int?) throws -> FaultyOrigin {
+    /// Returns an HTTP/2 origin that sends half of the GIF.
+    private static func gifOrigin(declaredLength: Int?) throws -> FaultyOrigin {
         let origin = try FaultyOrigin(speaksHTTP2: true)
-        self.script(origin, sendsHalf: sendsHalf, declaredLength: declaredLength)
+        self.script(origin, sendsHalf: true, declaredLength: declaredLength)
         return origin
     }
 
+    /// Lets an origin send the GIF, or the half of it that ends between two frames and with a reset.
     private static func script(_ origin: FaultyOrigin, sendsHalf: Bool, declaredLength: Int?) {
         let half = Array(self.gif[..<(19 + 10 * self.gifFrame.count)])
         let body = FaultyResponse.dataFrame(sendsHalf ? half : self.gif, isLast: !sendsHalf)
@@ -132,7 +133,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: [nil, gif.count])
     func `an animation that is cut between frames over HTTP 2 is neither shown nor stored`(length: Int?) async throws {
-        let origin = try Self.gifOrigin(sendsHalf: true, declaredLength: length)
+        let origin = try Self.gifOrigin(declaredLength: length)
         let fixture = try LoaderFixture()
         let loader = try Self.makeLoader(fixture, for: origin)
         var request = ImageRequest(url: origin.url("/a"), options: [.waitForStore])
@@ -149,7 +150,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         length: Int?,
         destination: Prefetcher.Destination
     ) async throws {
-        let origin = try Self.gifOrigin(sendsHalf: true, declaredLength: length)
+        let origin = try Self.gifOrigin(declaredLength: length)
         let fixture = try LoaderFixture()
         let loader = try Self.makeLoader(fixture, for: origin)
         let prefetcher = Prefetcher(loader: loader, destination: destination)

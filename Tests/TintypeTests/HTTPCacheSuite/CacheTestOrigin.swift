@@ -14,7 +14,6 @@ import TintypeTestSupport
 final class CacheTestOrigin: Sendable {
     /// A request that reached the origin.
     struct Seen: Sendable {
-        let number: Int
         let method: String
         let headers: HeaderFields
         /// The fields that were sent and must come back.
@@ -71,7 +70,6 @@ final class CacheTestOrigin: Sendable {
         }
         let status = self.status(of: exchange, headers)
         let seen = Seen(
-            number: number,
             method: request.method.description,
             headers: headers,
             sent: fields.filter(\.back).map { ($0.name, $0.value) }

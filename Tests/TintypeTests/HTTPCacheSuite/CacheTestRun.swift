@@ -58,7 +58,7 @@ struct CacheTestRun: Sendable {
         do {
             var answers: [Answer] = []
             for (index, exchange) in self.test.exchanges.enumerated() {
-                let request = self.request(exchange, number: index + 1, origin, after: answers.last, now: clock.now)
+                let request = self.request(exchange, number: index + 1, origin, now: clock.now)
                 let answer = await self.answer(to: request, from: loader)
                 try self.check(answer, to: exchange, number: index + 1, origin)
                 answers.append(answer)
@@ -77,7 +77,6 @@ struct CacheTestRun: Sendable {
         _ exchange: CacheTest.Exchange,
         number: Int,
         _ origin: CacheTestOrigin,
-        after previous: Answer?,
         now: Date
     ) -> ImageRequest {
         var headers: HeaderFields = ["Test-ID": self.test.id, "Req-Num": "\(number)"]

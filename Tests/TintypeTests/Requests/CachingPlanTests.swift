@@ -8,7 +8,6 @@ import Testing
 /// The use of the caches, which depends on the request, its options, its URL and the loader.
 @Suite struct CachingPlanTests {
     static let variants = CacheUse(query: .all, store: .memory)
-    static let nothingRead = CacheUse(query: .none)
 
     /// The inputs and the expected plan.
     ///

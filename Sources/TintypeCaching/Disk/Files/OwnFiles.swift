@@ -78,8 +78,8 @@ enum OwnFiles {
     }
 
     /// Removes a regular file, and returns whether it did.
-    static func remove(_ path: String, in folder: CInt = AT_FDCWD) -> Bool {
-        self.isRegular(path, in: folder) && unlinkat(folder, path, 0) == 0
+    static func remove(_ path: String) -> Bool {
+        self.isRegular(path) && unlink(path) == 0
     }
 
     // MARK: First bytes

@@ -6,17 +6,13 @@ import Glibc
 /// The pressure sensors of this machine for this process.
 enum SystemPressure {
     /// Returns sensors for the whole machine, and for the cgroup of the process.
-    static func sensors(
-        machinePath: String = "/proc/pressure/memory",
-        membershipPath: String = "/proc/self/cgroup",
-        mountPath: String = "/sys/fs/cgroup",
-        meminfoPath: String = "/proc/meminfo"
-    ) -> [any PressureSensor] {
-        let groups = self.groups(membershipPath: membershipPath, mountPath: mountPath)
-        let machine = MemoryScarcity(meminfoPath: meminfoPath)
-        var sensors = self.stallSensors(machinePath, machine)
+    static func sensors() -> [any PressureSensor] {
+        let mountPath = "/sys/fs/cgroup"
+        let groups = self.groups(membershipPath: "/proc/self/cgroup", mountPath: mountPath)
+        let machine = MemoryScarcity()
+        var sensors = self.stallSensors("/proc/pressure/memory", machine)
         if let folder = groups.second {
-            let group = MemoryScarcity(meminfoPath: meminfoPath, folder: folder)
+            let group = MemoryScarcity(folder: folder)
             sensors += self.stallSensors(folder + "/memory.pressure", group)
             if let sensor = CgroupEventSensor(folder: folder) { sensors.append(sensor) }
         }

@@ -44,9 +44,7 @@ struct ShowCommand: Subcommand {
     private let cachePolicy: CachePolicy?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { argument throws(UsageError) in
-            try Input(argument: argument)
-        }
+        self.inputs = try arguments.requireInputs()
         let names = ["auto"] + GraphicsProtocol.allCases.map(\.rawValue)
         self.graphics = try arguments.choice("--protocol", of: names).flatMap { GraphicsProtocol(rawValue: $0) }
         self.columns = try arguments.number("--width", in: 1...1_000)

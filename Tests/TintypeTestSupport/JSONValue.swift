@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-
-/// Any JSON, for files whose members have several types.
-enum JSONValue: Decodable, Sendable, Hashable {
+/// Any JSON, for documents whose members have several types.
+public enum JSONValue: Decodable, Sendable, Hashable, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
     case null
     case bool(Bool)
     case number(Double)
@@ -11,7 +9,7 @@ enum JSONValue: Decodable, Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    init(from decoder: any Decoder) throws {
+    public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
             self = .null
@@ -28,26 +26,30 @@ enum JSONValue: Decodable, Sendable, Hashable {
         }
     }
 
-    subscript(name: String) -> JSONValue? {
+    public init(integerLiteral value: Int) { self = .number(Double(value)) }
+
+    public init(stringLiteral value: String) { self = .string(value) }
+
+    public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]
     }
 
-    var string: String? {
+    public var string: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    var number: Double? {
+    public var number: Double? {
         guard case .number(let value) = self else { return nil }
         return value
     }
 
-    var array: [JSONValue] {
+    public var array: [JSONValue] {
         guard case .array(let values) = self else { return [] }
         return values
     }
 
-    var isTrue: Bool { self == .bool(true) }
-    var isFalse: Bool { self == .bool(false) }
+    public var isTrue: Bool { self == .bool(true) }
+    public var isFalse: Bool { self == .bool(false) }
 }
