@@ -156,18 +156,21 @@ import TintypeTestTraits
         #expect(try await other.metadata(for: self.key) == last)
     }
 
-    @Test(
-        arguments: [
-            ("another body", { $0.bodyDigest = 2 }), ("a value of the program", { $0.extra["a"] = "b" }),
-            ("another end of its life", { $0.expiry = Date(timeIntervalSince1970: 2_000_000_000) }),
-            ("no response", { $0.response = nil }),
-        ] as [(String, @Sendable (inout EntryMetadata) -> Void)]
-    ) func `an entry with news is written`(name: String, change: @Sendable (inout EntryMetadata) -> Void) async throws {
+    enum News: CaseIterable {
+        case body, programValue, end, noResponse
+    }
+
+    @Test(arguments: News.allCases) func `an entry with news is written`(news: News) async throws {
         let cache = self.makeCache()
         let file = try await self.enqueue(self.confirmed(), in: cache)
         self.clock.advance(by: 10)
         var metadata = self.confirmed()
-        change(&metadata)
+        switch news {
+        case .body: metadata.bodyDigest = 2
+        case .programValue: metadata.extra["a"] = "b"
+        case .end: metadata.expiry = Date(timeIntervalSince1970: 2_000_000_000)
+        case .noResponse: metadata.response = nil
+        }
         #expect(try await self.enqueue(metadata, in: cache) != file)
         #expect(try await self.makeCache().metadata(for: self.key) == metadata)
     }

@@ -4,6 +4,7 @@ import CTintypeShims
 import FoundationEssentials
 import Glibc
 import Synchronization
+import TintypeHTTP
 
 /// Looks entries up: opens their files, checks them and records their use.
 final class EntryReader: Sendable {
