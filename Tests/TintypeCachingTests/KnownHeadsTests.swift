@@ -134,7 +134,9 @@ import TintypeTestTraits
         return UInt64(status.st_ino)
     }
 
-    @Test func `an entry that its origin confirms is not written again for a minute, and has the new date`() async throws {
+    @Test func `a confirmed entry is not written again for a minute, but has the new date`()
+        async throws
+    {
         let (cache, other) = (self.makeCache(), self.makeCache())
         let first = self.confirmed()
         let file = try await self.enqueue(first, in: cache)
@@ -175,7 +177,9 @@ import TintypeTestTraits
         #expect(try await self.makeCache().metadata(for: self.key) == metadata)
     }
 
-    @Test(arguments: [["Cache-Control": "max-age=60"], ["Cache-Control": "max-age=1", "X-New": "1"]] as [HeaderFields])
+    @Test(
+        arguments: [["Cache-Control": "max-age=60"], ["Cache-Control": "max-age=1", "X-New": "1"]] as [HeaderFields]
+    )
     func `a response with other fields is written`(fields: HeaderFields) async throws {
         let cache = self.makeCache()
         let file = try await self.enqueue(self.confirmed(), in: cache)

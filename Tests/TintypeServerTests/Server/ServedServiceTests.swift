@@ -35,7 +35,10 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the health path may be an address that the server answers itself", arguments: ["/.well-known/alive", "/favicon.ico"])
+    @Test(
+        "the health path may be an address that the server answers itself",
+        arguments: ["/.well-known/alive", "/favicon.ico"]
+    )
     func healthPaths(path: String) async throws {
         try await ServerFixture.run(change: { $0.healthPath = path }) { fixture in
             let response = try await fixture.response(to: path)
