@@ -187,7 +187,7 @@ extension ServerMetrics {
         text.write(
             "http_connections_expired_total",
             "counter",
-            "Connections that a time limit ended.",
+            "Connections that a time limit or the limit of unsent bytes ended.",
             Int(clamping: connections.expiredConnections)
         )
     }
