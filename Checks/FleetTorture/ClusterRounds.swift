@@ -119,6 +119,8 @@ struct ClusterRounds {
         let clients = Task { await traffic.run(seed: self.seed &+ 1) }
         // The replica must have the last stores.
         try await Task.sleep(for: .seconds(3))
+        // The cluster of the tests lets no replica take over for 30 seconds.
+        for server in redis.servers { try server.run("CONFIG", "SET", "cluster-node-timeout", "500") }
         let start = ContinuousClock.now
         redis.masters[Self.victim].kill()
         let replica = redis.servers[Self.victim + 3]
