@@ -82,14 +82,16 @@ struct Outages {
         server.member.log.count { $0.contains("The shared tier is not asked for a while") }
     }
 
-    /// The names of the threads of each server.
+    /// The names of the threads of each server, without those of the runtime's pool.
+    ///
+    /// The pool has at most one thread for each core, and starts and ends them whenever it likes.
     private var threads: [[Substring]] {
         self.servers.map { server in
             let folder = "/proc/\(server.member.number)/task"
             let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-            return numbers.map { number in
+            return numbers.compactMap { number in
                 let name = try? String(contentsOfFile: "\(folder)/\(number)/comm", encoding: .utf8)
-                return (name ?? "ended").prefix { $0 != "\n" }
+                return name.flatMap { $0.hasSuffix("-qos\n") ? nil : $0.prefix { $0 != "\n" } }
             }
         }
     }
