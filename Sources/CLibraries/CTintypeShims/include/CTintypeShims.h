@@ -163,8 +163,8 @@ size_t cshims_stack_size(void);
 /// Reduces the process's use of address space, at some cost in speed.
 ///
 /// New threads get stacks of 1 MiB instead of the usual 8 MiB, which they hardly ever use. The allocator uses only one
-/// arena: another one reserves 64 MiB, and for a moment 128 MiB, in which a thread that starts finds no room for its
-/// stack. Call it only from a program's own main function, because it affects the whole process.
+/// arena: another one reserves 64 MiB, and 128 MiB while it is created, so that a thread that starts meanwhile may find
+/// no room for its stack. Call it only from a program's own main function, because it affects the whole process.
 void cshims_spare_address_space(void);
 
 /// Whether the process can open `count` files and still have a reserve of descriptors. If not, errno is EMFILE or

@@ -75,11 +75,10 @@ final class EntryReader: Sendable {
         return nil
     }
 
-    /// Keeps newer metadata of the entry of `key` in memory, and returns whether that is enough.
+    /// Keeps newer metadata of the entry of `key` in memory, and returns `false` if the file must be written instead.
     ///
-    /// It is if only the time differs at which an origin has confirmed the response, and if the file was written in the last
-    /// minute. Otherwise a popular image with a short lifetime would be written again and again. A process that does not
-    /// have the newer metadata asks the origin once more.
+    /// Memory suffices if only dates differ, and if the file is younger than a minute. Without this, a popular image with
+    /// a short lifetime would be written again and again. Another process asks the origin itself.
     func renew(_ metadata: EntryMetadata, of key: CacheKey) -> Bool {
         let name = EntryName(key)
         guard let folder = self.folders.opened, case .found(let record, _, _) = folder.region.find(name),

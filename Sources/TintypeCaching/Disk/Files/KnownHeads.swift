@@ -4,7 +4,7 @@ import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP
 
-/// The heads of entries that were read and checked, so that the next look-up opens no file.
+/// The heads of entries that were read and checked, so that the next look-up opens no file, and newer dates of entries.
 ///
 /// A head is valid as long as the shared catalogue has the same record of the entry. Records count seconds, so two
 /// stores in one second have the same record. So a head is remembered only when the second of its store is over, and
@@ -30,18 +30,13 @@ final class KnownHeads: Sendable {
         }
     }
 
-    private struct Renewal: Sendable {
-        let body: UInt64
-        let response: ResponseRecord
-    }
-
     private static let limit = 1_024
     /// The seconds after a store from which its head is remembered.
     private static let settlingTime = 2.0
 
     private let heads = Locked<[EntryName: Head]>([:])
-    /// The responses that confirm stored bodies, and that are newer than those in the files.
-    private let renewals = Locked<[EntryName: Renewal]>([:])
+    /// The metadata of bodies that were confirmed after their files were written.
+    private let renewals = Locked<[EntryName: EntryMetadata]>([:])
 
     /// Returns the head of `key` if it is known and `record` has not changed.
     func head(of key: CacheKey, _ record: CatalogueRecord) -> Head? {
@@ -75,21 +70,20 @@ final class KnownHeads: Sendable {
 
     /// Keeps the response of `metadata` for an entry with the same body.
     func renew(_ name: EntryName, by metadata: EntryMetadata) {
-        guard let body = metadata.bodyDigest, let response = metadata.response else { return }
         self.renewals.withLock { renewals in
             if renewals.count >= Self.limit { renewals.removeAll(keepingCapacity: true) }
-            renewals[name] = Renewal(body: body, response: response)
+            renewals[name] = metadata
         }
     }
 
     /// Returns the metadata of the file of an entry with the newest response that confirms its body.
     func renewed(_ metadata: EntryMetadata, _ name: EntryName) -> EntryMetadata {
-        guard let renewal = self.renewals.withLock({ $0[name] }), renewal.body == metadata.bodyDigest,
-            let response = metadata.response, renewal.response.responseDate > response.responseDate
+        guard let renewal = self.renewals.withLock({ $0[name] }), renewal.bodyDigest == metadata.bodyDigest,
+            let newer = renewal.response, let old = metadata.response, newer.responseDate > old.responseDate
         else { return metadata }
         var metadata = metadata
-        metadata.response = renewal.response
-        metadata.responseDate = renewal.response.responseDate
+        metadata.response = newer
+        metadata.responseDate = renewal.responseDate
         return metadata
     }
 }
