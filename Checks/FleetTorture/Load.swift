@@ -38,6 +38,8 @@ final class Load: Sendable {
     /// The numbers of the images that clients know.
     private let known = Atomic(50)
     private let calls = Atomic(0)
+    /// The longest pause of a client between two requests, in milliseconds.
+    let longestPause = Atomic(200)
     /// The faults under way, for the descriptions of failures.
     let events = Mutex<[String]>([])
 
@@ -60,7 +62,8 @@ final class Load: Sendable {
                         // An unstructured task, because the last request must not be cancelled.
                         let (wish, server, patience) = self.choose(&generator)
                         if let server { await Task { await self.request(wish, from: server, patience) }.value }
-                        try? await Task.sleep(for: .milliseconds(Int.random(in: 0...200, using: &generator)))
+                        let longest = self.longestPause.load(ordering: .relaxed)
+                        try? await Task.sleep(for: .milliseconds(Int.random(in: 0...longest, using: &generator)))
                     }
                 }
             }

@@ -81,6 +81,8 @@ final class Leases: Sendable {
     private let state = Locked(State())
     private let renewals = TaskOwner()
     private let releases = TaskOwner()
+    /// Releases that Redis has not confirmed, and that are repeated.
+    private let lateReleases = TaskOwner()
 
     init(_ store: SharedStore) {
         self.store = store
@@ -166,8 +168,8 @@ final class Leases: Sendable {
         do {
             value = try await self.attempt(place, token, lifetime)
         } catch {
-            // Redis may have granted the lock nevertheless. With an open circuit, the command was not sent.
-            if !self.store.isCircuitOpen() {
+            // Redis may have granted the lock nevertheless.
+            if SharedStore.mayHaveRun(error) {
                 let lease = Lease(token: token, family: place.family, turns: [])
                 self.releases.run("lease release") { [weak self] in await self?.release(place.lock, lease, .free) }
             }
@@ -208,17 +210,24 @@ final class Leases: Sendable {
         await self.releases.run("lease release") { await self.release(lock, lease, .stored) }.value
     }
 
+    /// Releases a lock, and repeats that in the background until Redis confirms it.
+    ///
+    /// If the circuit opens for a moment, the other machines would otherwise wait until the lock expires.
     private func release(_ lock: String, _ lease: Lease, _ end: End) async {
-        // A lock that cannot be released expires by itself.
-        _ = try? await self.store.run(
-            "EVAL",
-            Self.release,
-            "1",
-            lock,
-            lease.token,
-            end.rawValue,
-            key: lease.family
-        )
+        guard await !self.sendRelease(lock, lease, end) else { return }
+        let limit = ContinuousClock.now + self.store.configuration.leaseLifetime
+        self.lateReleases.run("late lease release") { [weak self] in
+            while .now < limit, (try? await Task.sleep(for: Circuit.shortestPause)) != nil {
+                guard let self, await !self.sendRelease(lock, lease, end) else { return }
+            }
+        }
+    }
+
+    /// Returns whether Redis confirms that the lock is not this owner's.
+    private func sendRelease(_ lock: String, _ lease: Lease, _ end: End) async -> Bool {
+        let words = ["1", lock, lease.token, end.rawValue]
+        let arguments = ([Self.release] + words).map { RedisArgument.text($0) }
+        return (try? await self.store.run(RedisCommand("EVAL", arguments: arguments, key: lease.family))) != nil
     }
 
     /// Releases all locks.
@@ -226,7 +235,10 @@ final class Leases: Sendable {
         self.renewals.cancelAll()
         await self.renewals.waitForAll()
         await self.releases.waitForAll()
-        for (lock, lease) in self.takeAll() { await self.release(lock, lease, .free) }
+        // A lock that cannot be released now expires by itself.
+        for (lock, lease) in self.takeAll() { _ = await self.sendRelease(lock, lease, .free) }
+        self.lateReleases.cancelAll()
+        await self.lateReleases.waitForAll()
     }
 
     // MARK: Renewal

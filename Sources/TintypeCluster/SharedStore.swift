@@ -69,7 +69,7 @@ final class SharedStore: Sendable {
     ///
     /// - Throws: ``CacheError`` (`.tierFailed`, `.tierTimedOut`), `CancellationError`.
     func run(_ command: RedisCommand, byteCount: Int = 0) async throws -> RedisValue {
-        guard self.admits(command) else { throw self.refusal }
+        guard self.admits(command) else { throw Self.refusal }
         do {
             // A slow network transfers 16 kB in a millisecond.
             let budget = self.configuration.redis.commandTimeBudget + .milliseconds(byteCount >> 14)
@@ -149,12 +149,13 @@ final class SharedStore: Sendable {
         }
     }
 
-    private var refusal: CacheError {
-        CacheError(
-            code: .tierFailed,
-            message: "The shared tier is not asked, because it has failed; the cluster tries it again by itself."
-        )
-    }
+    private static let refusal = CacheError(
+        code: .tierFailed,
+        message: "The shared tier is not asked, because it has failed; the cluster tries it again by itself."
+    )
+
+    /// Whether Redis may have run a command that failed so: one that an open circuit refused was not sent.
+    static func mayHaveRun(_ error: any Error) -> Bool { (error as? CacheError)?.message != Self.refusal.message }
 
     @inline(never)
     private func succeed(_ command: RedisCommand) {

@@ -134,6 +134,37 @@ import TintypeTestTraits
         await second.redis.shutdown()
     }
 
+    @Test func `locks are released when Redis is back, also those that it granted while the circuit opened`() async throws {
+        let redis = try await RedisServer()
+        let store = try self.makeStore(redis) { configuration in
+            configuration.redis.commandTimeBudget = .milliseconds(20)
+            configuration.leaseLifetime = .seconds(600)
+        }
+        let (leases, held) = (Leases(store), self.makePlace("held"))
+        await until { (try? await leases.data(at: held)) == .some(nil) }
+        func grantCount() throws -> Int {
+            let lines = try redis.run("INFO", "commandstats").split(whereSeparator: \.isNewline)
+            let line = lines.first { $0.hasPrefix("cmdstat_set:calls=") }
+            return line.flatMap { Int($0.drop { $0 != "=" }.dropFirst().prefix { $0 != "," }) } ?? 0
+        }
+        let earlier = try grantCount()
+        redis.pause()
+        let fields = (0..<2 * Circuit.failureLimit).map { "\($0)" }
+        await withDiscardingTaskGroup { group in
+            for field in fields {
+                group.addTask {
+                    await #expect(throws: CacheError.self) { try await leases.data(at: self.makePlace(field)) }
+                }
+            }
+        }
+        #expect(store.isCircuitOpen())
+        await leases.end(held, .free)
+        redis.resume()
+        try await until { try grantCount() - earlier == fields.count }
+        try await until { try redis.run("DBSIZE") == "0" }
+        await store.redis.shutdown()
+    }
+
     @Test(arguments: ["stored", "nothing", "free"])
     func `a follower is woken by the end of the owner`(end: String) async throws {
         let redis = try await RedisServer()
