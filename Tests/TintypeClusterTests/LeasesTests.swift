@@ -134,7 +134,7 @@ import TintypeTestTraits
         await second.redis.shutdown()
     }
 
-    @Test func `locks are released when Redis is back, also those that it granted while the circuit opened`() async throws {
+    @Test func `locks that Redis grants while the circuit opens are released when it is back`() async throws {
         let redis = try await RedisServer()
         let store = try self.makeStore(redis) { configuration in
             configuration.redis.commandTimeBudget = .milliseconds(20)
