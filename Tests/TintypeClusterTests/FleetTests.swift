@@ -437,6 +437,22 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a node that fetches an entry too large to share takes it away from no other node`() async throws {
+        let redis = try await RedisServer()
+        try await Fleet.run(redis, ["/a": .body(try makePNG(), headers: self.hour)]) { settings, _ in
+            settings.maximumEntrySize = 10
+        } _: { fleet in
+            let url = fleet.origin.url("/a")
+            for node in fleet.nodes {
+                _ = try await node.thumbnail(url)
+                await node.loader.waitForPendingStores()
+            }
+            #expect(try redis.run("EXISTS", "tintype:1:changes") == "0")
+            _ = try await fleet.nodes[0].loader.remove(ImageRequest(url: url))
+            #expect(try redis.run("EXISTS", "tintype:1:changes") == "1")
+        }
+    }
+
     @Test func `a purge of a tag removes the sources that have it`() async throws {
         let redis = try await RedisServer()
         let responses = [

@@ -231,7 +231,7 @@ final class ByteTierList: Sendable {
     func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async {
         await self.changing(key) {
             let (accepting, refusing) = self.members(storing: data, for: key)
-            _ = await self.attempts(refusing, self.policies.remove) { try await $0.remove(key) }
+            await self.removeOlder(of: key, from: refusing)
             for member in accepting {
                 member.tier.enqueueStore(data, metadata: metadata, for: key) { false }
             }
@@ -244,12 +244,24 @@ final class ByteTierList: Sendable {
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
         try await self.changing(key) {
             let (accepting, refusing) = self.members(storing: data, for: key)
-            _ = await self.attempts(refusing, self.policies.remove) { try await $0.remove(key) }
+            await self.removeOlder(of: key, from: refusing)
             guard !accepting.isEmpty || self.isEmpty else { throw CacheError.noTierAccepts(data.count) }
             let results = await self.attempts(accepting, self.policies.store) {
                 try await $0.store(data, metadata: metadata, for: key)
             }
             for result in results { try result.get() }
+        }
+    }
+
+    /// Removes the entries that tiers have of `key`.
+    ///
+    /// A tier that other machines share lets them remove theirs, too. So it removes nothing if it surely has no entry:
+    /// each machine that fetches an entry too large for the tier would otherwise take it away from all others.
+    private func removeOlder(of key: CacheKey, from members: [Member]) async {
+        _ = await self.attempts(members, self.policies.remove) { tier in
+            let mayHaveEntry: Bool
+            do { mayHaveEntry = try await tier.metadata(for: key) != nil } catch { mayHaveEntry = true }
+            return if mayHaveEntry { try await tier.remove(key) } else { false }
         }
     }
 
