@@ -158,8 +158,9 @@ final class Leases: Sendable {
 
     private func attempt(_ place: Place) async throws -> Attempt {
         // A load of this process is already making the entry.
-        if self.join(place) {
-            if Task.isCancelled { await self.end(place, .free) }
+        if let isNew = self.join(place) {
+            // The other of the two ways to wait may have acquired the lock, which the load needs.
+            if isNew, Task.isCancelled { await self.end(place, .free) }
             return .leads
         }
         let token = UUID().uuidString
@@ -289,9 +290,10 @@ final class Leases: Sendable {
         self.state.withLock { $0.waitCount -= 1 }
     }
 
+    /// Returns whether the turn is new to the lease; `nil` if there is no lease.
     @inline(never)
-    private func join(_ place: Place) -> Bool {
-        self.state.withLock { $0.leases[place.lock]?.turns.insert(place.turn) != nil }
+    private func join(_ place: Place) -> Bool? {
+        self.state.withLock { $0.leases[place.lock]?.turns.insert(place.turn).inserted }
     }
 
     @inline(never)

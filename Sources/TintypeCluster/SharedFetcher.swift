@@ -111,7 +111,7 @@ struct SharedFetcher: ImageFetching {
             _ = try await self.store.set([(Self.field, value)], of: family, lifetime: Self.outcomeLifetime)
             await self.leases.endStored(family, Self.field)
         } catch {
-            await self.leases.end(place, .nothing)
+            await self.leases.end(place, Task.isCancelled ? .free : .nothing)
         }
     }
 

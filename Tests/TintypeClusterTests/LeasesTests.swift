@@ -186,6 +186,21 @@ import TintypeTestTraits
         await second.redis.shutdown()
     }
 
+    @Test func `a lock stays with its load if another look of the same load is cancelled`() async throws {
+        let redis = try await RedisServer()
+        let store = try self.makeStore(redis)
+        let (leases, place) = (Leases(store), self.makePlace())
+        #expect(try await leases.data(at: place) == nil)
+        await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try? await leases.data(at: place)
+        }.value
+        #expect(leases.count == 1)
+        #expect(try await store.run("GET", "{a}:lock:b", key: "{a}") != .null)
+        await leases.endAll()
+        await store.redis.shutdown()
+    }
+
     @Test func `loads of one process share its lock`() async throws {
         let redis = try await RedisServer()
         let store = try self.makeStore(redis)
