@@ -81,7 +81,7 @@ final class Leases: Sendable {
     private let state = Locked(State())
     private let renewals = TaskOwner()
     private let releases = TaskOwner()
-    /// Releases that Redis has not confirmed, and that are repeated.
+    /// Repeats the releases that Redis has not confirmed.
     private let lateReleases = TaskOwner()
 
     init(_ store: SharedStore) {
@@ -159,7 +159,7 @@ final class Leases: Sendable {
     private func attempt(_ place: Place) async throws -> Attempt {
         // A load of this process is already making the entry.
         if let isNew = self.join(place) {
-            // The other of the two ways to wait may have acquired the lock, which the load needs.
+            // If the load has the lock already, it needs the lock, although this one of its attempts was cancelled.
             if isNew, Task.isCancelled { await self.end(place, .free) }
             return .leads
         }
@@ -224,11 +224,18 @@ final class Leases: Sendable {
         }
     }
 
-    /// Returns whether Redis confirms that the lock is not this owner's.
+    /// Sends a release once, and returns whether Redis has confirmed it.
     private func sendRelease(_ lock: String, _ lease: Lease, _ end: End) async -> Bool {
-        let words = ["1", lock, lease.token, end.rawValue]
-        let arguments = ([Self.release] + words).map { RedisArgument.text($0) }
-        return (try? await self.store.run(RedisCommand("EVAL", arguments: arguments, key: lease.family))) != nil
+        let reply = try? await self.store.run(
+            "EVAL",
+            Self.release,
+            "1",
+            lock,
+            lease.token,
+            end.rawValue,
+            key: lease.family
+        )
+        return reply != nil
     }
 
     /// Releases all locks.

@@ -154,7 +154,9 @@ final class SharedStore: Sendable {
         message: "The shared tier is not asked, because it has failed; the cluster tries it again by itself."
     )
 
-    /// Whether Redis may have run a command that failed so: one that an open circuit refused was not sent.
+    /// Returns whether Redis may have run a command that failed with `error`.
+    ///
+    /// An open circuit refuses a command before it is sent.
     static func mayHaveRun(_ error: any Error) -> Bool { (error as? CacheError)?.message != Self.refusal.message }
 
     @inline(never)

@@ -253,15 +253,17 @@ final class ByteTierList: Sendable {
         }
     }
 
-    /// Removes the entries that tiers have of `key`.
+    /// Removes the older entry of `key` from the tiers that do not store the new one.
     ///
-    /// A tier that other machines share lets them remove theirs, too. So it removes nothing if it surely has no entry:
-    /// each machine that fetches an entry too large for the tier would otherwise take it away from all others.
+    /// A shared tier reports each removal to the other machines, so it is called only if it may have an entry. Otherwise
+    /// each machine that fetches an entry too large for the tier would make the other machines remove theirs.
     private func removeOlder(of key: CacheKey, from members: [Member]) async {
         _ = await self.attempts(members, self.policies.remove) { tier in
-            let mayHaveEntry: Bool
-            do { mayHaveEntry = try await tier.metadata(for: key) != nil } catch { mayHaveEntry = true }
-            return if mayHaveEntry { try await tier.remove(key) } else { false }
+            if !tier.isLocal {
+                // If the look-up fails, the tier may have an entry.
+                do { if try await tier.metadata(for: key) == nil { return false } } catch {}
+            }
+            return try await tier.remove(key)
         }
     }
 
