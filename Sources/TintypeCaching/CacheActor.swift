@@ -258,7 +258,8 @@ public actor CacheActor {
         try await self.remove(key, from: tiers, unless: nil)
     }
 
-    /// Removes the entry of `key` from the chosen tiers, but leaves one in a tier of other machines that `isCurrent`.
+    /// Removes the entry of `key` from the chosen tiers; from one that other machines share only if that has one that is not
+    /// current.
     @discardableResult
     package nonisolated func remove(
         _ key: CacheKey,

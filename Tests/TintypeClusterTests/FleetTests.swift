@@ -453,6 +453,31 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a source that may not be stored reports a change only if there was an older entry`() async throws {
+        let redis = try await RedisServer()
+        let unstored = FaultyResponse.body(try makePNG(200), headers: [("Cache-Control", "no-store")])
+        try await Fleet.run(redis, ["/a": .body(try makePNG(10), headers: self.hour), "/b": unstored]) { fleet in
+            for node in fleet.nodes {
+                _ = try await node.thumbnail(fleet.origin.url("/b"))
+                await node.loader.waitForPendingStores()
+            }
+            #expect(fleet.origin.requestCount(for: "/b") == 3)
+            let url = fleet.origin.url("/a")
+            let old = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+            for node in fleet.nodes { await node.loader.waitForPendingStores() }
+            #expect(try redis.run("EXISTS", "tintype:1:changes") == "0")
+            fleet.origin.script("/a", unstored)
+            var reload = ImageRequest(url: url)
+            reload.caching.policy = .reload
+            _ = try await fleet.nodes[0].loader.image(for: reload)
+            #expect(try redis.run("EXISTS", "tintype:1:changes") == "1")
+            try await until {
+                let new = try await fleet.onAllNodes(1) { node, _ in try await node.thumbnail(url).data }
+                return Set(new).count == 1 && Set(new).isDisjoint(with: old)
+            }
+        }
+    }
+
     @Test func `a purge of a tag removes the sources that have it`() async throws {
         let redis = try await RedisServer()
         let responses = [

@@ -132,6 +132,18 @@ import TintypeTestTraits
         #expect(Self.next(&queue, .now) == 3_999)
     }
 
+    @Test func `a transfer costs no more if thousands of its origin came before`() {
+        var queue = TransferQueue(maximumActive: 64, maximumPerOrigin: 64)
+        for id in UInt64(1)...100 { queue.submit(id, origin: "a") }
+        _ = Self.drain(&queue)
+        for id in UInt64(101)...5_000 {
+            queue.submit(id, origin: "a")
+            queue.finish(origin: "a")
+            #expect(Self.drain(&queue).count == 1)
+        }
+        #expect(queue.ticketCount <= queue.waitingCount + 4)
+    }
+
     /// Checks an order that takes the newest first: new transfers start before the older ones.
     @Test func `last in, first out, with more coming meanwhile`() {
         var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1, order: .lastInFirstOut)

@@ -167,7 +167,7 @@ struct ByteStore: Sendable {
 
     private func remove(_ stored: StoredSource) async {
         // An entry that cannot be removed is as old as before.
-        _ = try? await self.cache.remove(stored.key, from: .disk)
+        _ = try? await self.cache.remove(stored.key, from: .disk, unless: { _ in false })
     }
 
     /// Returns whether the disk has the response of `metadata` under the name that the request's policy gives it.

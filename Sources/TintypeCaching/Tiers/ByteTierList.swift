@@ -254,17 +254,8 @@ final class ByteTierList: Sendable {
     }
 
     /// Removes the older entry of `key` from the tiers that do not store the new one.
-    ///
-    /// A shared tier reports each removal to the other machines, so it is called only if it may have an entry. Otherwise
-    /// each machine that fetches an entry too large for the tier would make the other machines remove theirs.
     private func removeOlder(of key: CacheKey, from members: [Member]) async {
-        _ = await self.attempts(members, self.policies.remove) { tier in
-            if !tier.isLocal {
-                // If the look-up fails, the tier may have an entry.
-                do { if try await tier.metadata(for: key) == nil { return false } } catch {}
-            }
-            return try await tier.remove(key)
-        }
+        _ = await self.removals(of: key, from: members) { _ in false }
     }
 
     /// Returns the tiers that store an entry, and the other ones whose older entry the cache removes.
@@ -284,7 +275,8 @@ final class ByteTierList: Sendable {
 
     /// Removes the entry of `key`, and returns whether there was one.
     ///
-    /// In tiers that other machines share, an entry that `isCurrent` stays, because one of them has replaced it.
+    /// With `isCurrent`, a tier that other machines share is called only if it has an entry that is not current: one of
+    /// them may have replaced the entry.
     ///
     /// - Throws: The error of the nearest tier that failed; the others have removed it all the same.
     func remove(
@@ -293,17 +285,30 @@ final class ByteTierList: Sendable {
     ) async throws -> Bool {
         let members = self.members(self.policies.remove).filter { $0.tier.accepts(key, byteCount: 0) }
         let results = await self.changing(key) {
-            await self.attempts(members, self.policies.remove) { tier in
-                // A tier that does not answer may have an older entry.
-                if let isCurrent, !tier.isLocal, let metadata = try? await tier.metadata(for: key),
-                    isCurrent(metadata)
-                {
-                    return false
-                }
-                return try await tier.remove(key)
-            }
+            await self.removals(of: key, from: Array(members), unless: isCurrent)
         }
         return try results.map { try $0.get() }.contains(true)
+    }
+
+    /// Removes the entry of `key`.
+    ///
+    /// A shared tier reports each removal to the other machines, which then remove their entries, too. So a removal that
+    /// follows from a new response needs an older entry there: otherwise each machine that fetches what the tier does not
+    /// store would make the other machines fetch it again.
+    private func removals(
+        of key: CacheKey,
+        from members: [Member],
+        unless isCurrent: (@Sendable (EntryMetadata) -> Bool)?
+    ) async -> [Result<Bool, any Error>] {
+        await self.attempts(members, self.policies.remove) { tier in
+            if let isCurrent, !tier.isLocal {
+                // If the look-up fails, the tier may have an older entry.
+                do {
+                    guard let metadata = try await tier.metadata(for: key), !isCurrent(metadata) else { return false }
+                } catch {}
+            }
+            return try await tier.remove(key)
+        }
     }
 
     /// Removes the entries of the family of `key`, and returns whether there were any.

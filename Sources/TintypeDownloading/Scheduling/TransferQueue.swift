@@ -35,6 +35,8 @@ struct TransferQueue {
         var active = 0
         /// The waiting tickets, and tickets that are no longer valid.
         var tickets = Heap<TransferTicket>()
+        /// The ticket of the candidate that stands for the origin; others of the origin are no longer valid.
+        var candidacy: TransferTicket?
         var bucket: TokenBucket?
         /// No token before then.
         var throttledUntil: LoopInstant?
@@ -177,6 +179,8 @@ struct TransferQueue {
         self.endThrottling(now)
         while self.freePlaces > 0, let candidate = self.popCandidate() {
             let origin = candidate.origin
+            guard candidate.ticket == origin.candidacy else { continue }
+            origin.candidacy = nil
             guard origin.hasRoom else { continue }
             guard candidate.ticket == self.best(of: origin) else {
                 self.offer(origin)
@@ -210,6 +214,8 @@ struct TransferQueue {
         if isLagging { self.laggingCount -= 1 }
         guard let origin = self.origins[name] else { return }
         origin.active -= 1
+        // One that waits aside may have a place that is kept.
+        if origin.active == 0 { origin.candidacy = nil }
         self.leave(origin.site)
         self.offer(origin)
         self.compact(origin)
@@ -269,6 +275,7 @@ struct TransferQueue {
         } else {
             self.asideWithPlace.insert(candidate)
         }
+        candidate.origin.candidacy = candidate.ticket
         candidate.origin.site.aside.insert(candidate.origin.name)
     }
 
@@ -278,7 +285,11 @@ struct TransferQueue {
         guard site.active == 0, !site.aside.isEmpty else { return }
         let aside = site.aside
         site.aside = []
-        for name in aside { if let origin = self.origins[name] { self.offer(origin) } }
+        for name in aside {
+            guard let origin = self.origins[name] else { continue }
+            origin.candidacy = nil
+            self.offer(origin)
+        }
     }
 
     /// Remembers that connections to an origin carry many transfers at once.
@@ -295,9 +306,10 @@ struct TransferQueue {
         if origin.tickets.first == ticket { self.offer(origin) }
     }
 
-    /// Lets the best of an origin take part, if the origin has room.
+    /// Lets the best of an origin take part, if the origin has room and the best does not take part yet.
     private mutating func offer(_ origin: Origin) {
-        guard origin.hasRoom, let best = self.best(of: origin) else { return }
+        guard origin.hasRoom, let best = self.best(of: origin), best != origin.candidacy else { return }
+        origin.candidacy = best
         self.candidates.insert(Candidate(ticket: best, origin: origin))
     }
 
@@ -342,7 +354,10 @@ struct TransferQueue {
             self.candidates = Heap()
             self.asideWithoutPlace = Heap()
             self.asideWithPlace = Heap()
-            for origin in self.origins.values { self.offer(origin) }
+            for origin in self.origins.values {
+                origin.candidacy = nil
+                self.offer(origin)
+            }
         }
     }
 
