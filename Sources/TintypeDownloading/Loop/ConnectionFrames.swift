@@ -9,7 +9,7 @@ import CTintypeCrypto
 /// Not sendable: only the loop's thread touches it.
 final class ConnectionFrames {
     /// The most that a TLS record has.
-    private static let recordSize = 16 << 10
+    static let recordSize = 16 << 10
 
     /// The functions that OpenSSL calls; all connections share them.
     ///
@@ -18,6 +18,7 @@ final class ConnectionFrames {
 
     /// Lives until the connection is closed.
     private let view: UnsafeMutablePointer<ccrypto_view>
+    private let record: UnsafeMutableRawBufferPointer
     var tracker = FrameTracker()
 
     /// Begins to watch a connection on which nothing has been read since its handshake, or returns `nil` if there is
@@ -28,19 +29,25 @@ final class ConnectionFrames {
     ///   - descriptor: The socket.
     ///   - turn: The number of the loop's turn; outlives the connection.
     ///   - limit: The bytes that the connection may bring in one turn.
-    init?(tls: UnsafeMutableRawPointer, descriptor: CInt, turn: UnsafePointer<UInt64>, limit: Int) {
+    ///   - record: Room for a record, which outlives the connection; other connections may use it as well.
+    init?(
+        tls: UnsafeMutableRawPointer,
+        descriptor: CInt,
+        turn: UnsafePointer<UInt64>,
+        limit: Int,
+        record: UnsafeMutableRawBufferPointer
+    ) {
         guard let method = Self.method.map({ UnsafeRawPointer($0) }),
             let view = ccrypto_view_connection(tls, descriptor, method, turn, limit)
         else { return nil }
         self.view = view
+        self.record = record
     }
 
     /// Reads the frames of the next TLS record, if it is here and libcurl has read the one before.
     func look() {
-        withUnsafeTemporaryAllocation(byteCount: Self.recordSize, alignment: 64) { bytes in
-            let count = Int(ccrypto_look(self.view, bytes.baseAddress, CInt(bytes.count)))
-            if count > 0 { self.tracker.read(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
-        }
+        let count = Int(ccrypto_look(self.view, self.record.baseAddress, CInt(self.record.count)))
+        if count > 0 { self.tracker.read(UnsafeRawBufferPointer(rebasing: self.record[..<count])) }
     }
 
     /// Whether libcurl has left a record unread.

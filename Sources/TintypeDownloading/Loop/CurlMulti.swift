@@ -39,6 +39,8 @@ final class CurlMulti {
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
+    /// Where HTTP/2 connections look at a record; allocated once, because each look would cost as much as a small body.
+    private let record: UnsafeMutableRawBufferPointer
     private var resting = RestQueue<EasyHandle>(at: .now)
     /// Whether the last wait found nothing ready, and the loop has done nothing since.
     private var isIdle = false
@@ -64,6 +66,7 @@ final class CurlMulti {
         // Not before: an object that is not whole has no deinit.
         self.turnCount = .allocate(capacity: 1)
         self.turnCount.initialize(to: 0)
+        self.record = .allocate(byteCount: ConnectionFrames.recordSize, alignment: 64)
         self.multi = multi
         self.share = share
         ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
@@ -77,6 +80,7 @@ final class CurlMulti {
         curl_multi_cleanup(self.multi)
         curl_share_cleanup(self.share)
         self.turnCount.deallocate()
+        self.record.deallocate()
         BlockPool.shared.unmap(atMost: .max)
     }
 
@@ -115,12 +119,27 @@ final class CurlMulti {
         ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
     }
 
-    /// The HTTP/2 connection that libcurl is told to read, or -1.
-    private var servedDescriptor: CInt = -1
+    /// The HTTP/2 connections with a record that libcurl may have left unread.
+    private var lookedAhead: Set<CInt> = []
 
-    /// Lets libcurl read one more record of the connection for the other streams that it serves in the same call.
+    /// Lets libcurl read one more record of the connection in the same call.
+    ///
+    /// Each call for a socket makes libcurl 7.88 ask the kernel once for each stream of the connection. A stream that the
+    /// last call has reached, or a transfer that starts next, reads a record without such a call.
     func lookAhead(_ frames: ConnectionFrames, on descriptor: CInt) {
-        if descriptor == self.servedDescriptor, frames.tracker.openCount > 1 { frames.look() }
+        guard descriptor >= 0 else { return }
+        frames.look()
+        if frames.hasUnread { self.lookedAhead.insert(descriptor) }
+    }
+
+    /// Lets libcurl read the records that it has left unread: the kernel does not report them again.
+    ///
+    /// - Returns: Whether there were any.
+    func readLeftRecords() -> Bool {
+        let left = self.lookedAhead.filter { self.poll.frames(of: $0)?.hasUnread ?? false }
+        self.lookedAhead.removeAll(keepingCapacity: true)
+        for descriptor in left { self.act(on: descriptor, CURL_CSELECT_IN) }
+        return !left.isEmpty
     }
 
     /// The frames of the HTTP/2 connection of `tls`, which are watched from now on; `nil` if there is no memory.
@@ -129,7 +148,8 @@ final class CurlMulti {
             tls: tls,
             descriptor: descriptor,
             turn: self.turnCount,
-            limit: Self.readShare
+            limit: Self.readShare,
+            record: self.record
         )
         if let frames { self.poll.setFrames(frames, of: descriptor) }
         return frames
@@ -187,7 +207,7 @@ final class CurlMulti {
     func wait(until deadline: LoopInstant?, hasJobs: Bool = false) -> Bool {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        if !self.resting.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
+        if !self.resting.isEmpty || !self.lookedAhead.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
         let isAnyReady = self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
             self.now = self.poll.now
             let mask =
@@ -221,11 +241,7 @@ final class CurlMulti {
             return
         }
         frames.look()
-        self.servedDescriptor = descriptor
         self.act(on: descriptor, mask)
-        self.servedDescriptor = -1
-        // The last look ahead may have come too late for every stream.
-        if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.act(on: descriptor, CURL_CSELECT_IN) }
     }
 
     private func act(on descriptor: curl_socket_t, _ mask: CInt) {

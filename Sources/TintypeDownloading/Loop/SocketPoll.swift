@@ -185,7 +185,7 @@ final class SocketPoll {
         // One call asks for all of them: a read of each would take longer than the turn of a transfer.
         var idle = self.framed.filter { self.sockets[Int($0)].frames?.tracker.openCount == 0 }
             .map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        guard poll(&idle, nfds_t(idle.count), 0) > 0 else { return }
+        guard !idle.isEmpty, poll(&idle, nfds_t(idle.count), 0) > 0 else { return }
         for socket in idle where socket.revents != 0 { self.sockets[Int(socket.fd)].frames?.look() }
     }
 

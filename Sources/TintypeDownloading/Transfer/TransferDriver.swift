@@ -72,6 +72,12 @@ final class TransferDriver {
     func drive() {
         self.registry.announceNews()
         self.beginTurn()
+        self.advance()
+        if self.multi?.readLeftRecords() ?? false { self.advance() }
+    }
+
+    /// Starts and ends transfers for as long as the one leads to the other.
+    private func advance() {
         var hasEnded = true
         while hasEnded {
             self.submitDelayed()
