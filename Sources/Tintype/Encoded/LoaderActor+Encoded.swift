@@ -29,7 +29,7 @@ extension LoaderActor {
         as encoding: OutputEncoding,
         caching: CacheUse = .all
     ) async throws -> EncodedResponse {
-        if caching.query.contains(.memory), let response = self.uncheckedEncoded(request, as: encoding) {
+        if caching.query.contains(.memory), let response = self.memory.uncheckedEncoded(request, as: encoding) {
             return response
         }
         var request = request
@@ -38,7 +38,7 @@ extension LoaderActor {
         if caching.query.contains(.memory),
             let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: true)
         {
-            if self.services.activities.isObserved { self.noteEncodedHit(request) }
+            self.memory.noteEncodedHit(request)
             if response.revalidation == .inBackground {
                 await self.revalidate(request, as: encoding.limited(by: request.options), caching)
             }
@@ -83,14 +83,14 @@ extension LoaderActor {
         _ request: ImageRequest,
         as encoding: OutputEncoding
     ) -> EncodedResponse? {
-        if let response = self.uncheckedEncoded(request, as: encoding) { return response }
+        if let response = self.memory.uncheckedEncoded(request, as: encoding) { return response }
         guard !self.services.hooks.changeRequests,
             (try? request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)) != nil,
             // The load that follows a miss counts it.
             let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: false),
             response.revalidation == nil
         else { return nil }
-        if self.services.activities.isObserved { self.noteEncodedHit(request) }
+        self.memory.noteEncodedHit(request)
         return response
     }
 
@@ -133,25 +133,6 @@ extension LoaderActor {
         self.services.activities.send(.hit(.disk, tier: nil), .encoded, request, of: nil)
         let entry = EncodedEntry(key: key, data: Data(), metadata: file.metadata)
         return (file, EncodedResponse(entry, source: .disk))
-    }
-
-    /// Returns the encoded image if it is in memory, and if the memory answers the request whatever its age.
-    private nonisolated func uncheckedEncoded(
-        _ request: ImageRequest,
-        as encoding: OutputEncoding
-    ) -> EncodedResponse? {
-        let entry = request.lookUnchecked(accepting: self.memory.unchecked) {
-            self.cache.memory.encodedEntry(for: $0, encoding: encoding.number(for: request.options), countsMiss: false)
-        }
-        guard let entry else { return nil }
-        if self.services.activities.isObserved { self.noteEncodedHit(request) }
-        return EncodedResponse(entry, source: .memory)
-    }
-
-    /// Reports a hit of an encoded image in memory, which the cache has counted.
-    @inline(never)
-    private nonisolated func noteEncodedHit(_ request: ImageRequest) {
-        self.services.activities.tell(.hit(.memory, tier: nil), .encoded, request)
     }
 
     private nonisolated func loadEncoded(

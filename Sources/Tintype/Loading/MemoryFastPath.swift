@@ -45,6 +45,17 @@ struct MemoryFastPath: Sendable {
         return image
     }
 
+    /// Returns the encoded image that a request describes, if any entry may answer.
+    @inline(__always)
+    func uncheckedEncoded(_ request: ImageRequest, as encoding: OutputEncoding) -> EncodedResponse? {
+        let entry = request.lookUnchecked(accepting: self.unchecked) {
+            self.memory.encodedEntry(for: $0, encoding: encoding.number(for: request.options), countsMiss: false)
+        }
+        guard let entry else { return nil }
+        self.noteEncodedHit(request)
+        return EncodedResponse(entry, source: .memory)
+    }
+
     /// Returns the entry that a request describes, if it may be served.
     ///
     /// Counts as a hit or a miss, unlike the later look-ups of the same load.
@@ -73,9 +84,15 @@ struct MemoryFastPath: Sendable {
         if self.activities.isObserved { self.reportHit(request) }
     }
 
+    /// Reports a hit of an encoded image, if anything observes the loader; the cache has counted it.
+    @inline(__always)
+    func noteEncodedHit(_ request: ImageRequest) {
+        if self.activities.isObserved { self.reportHit(request, isEncoded: true) }
+    }
+
     @inline(never)
-    private func reportHit(_ request: ImageRequest) {
-        self.activities.tell(.hit(.memory, tier: nil), .image, request)
+    private func reportHit(_ request: ImageRequest, isEncoded: Bool = false) {
+        self.activities.tell(.hit(.memory, tier: nil), isEncoded ? .encoded : .image, request)
     }
 }
 
