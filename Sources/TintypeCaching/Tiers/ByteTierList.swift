@@ -285,7 +285,7 @@ final class ByteTierList: Sendable {
     ) async throws -> Bool {
         let members = self.members(self.policies.remove).filter { $0.tier.accepts(key, byteCount: 0) }
         let results = await self.changing(key) {
-            await self.removals(of: key, from: Array(members), unless: isCurrent)
+            await self.removals(of: key, from: members, unless: isCurrent)
         }
         return try results.map { try $0.get() }.contains(true)
     }

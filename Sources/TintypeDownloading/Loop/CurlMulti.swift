@@ -122,24 +122,36 @@ final class CurlMulti {
     /// The HTTP/2 connections with a record that libcurl may have left unread.
     private var lookedAhead: Set<CInt> = []
 
-    /// Lets libcurl read one more record of the connection in the same call.
+    /// Lets libcurl read one more record of a connection with several streams in the same call.
     ///
-    /// Each call for a socket makes libcurl 7.88 ask the kernel once for each stream of the connection. A stream that the
-    /// last call has reached, or a transfer that starts next, reads a record without such a call.
+    /// Each call for a socket makes libcurl 7.88 ask the kernel once for each stream of the connection. A stream whose record
+    /// has come is served without such a call, and reads the next record as well. One stream alone gains nothing, and
+    /// libcurl would drop its trailers if the record after them is the end of the connection.
     func lookAhead(_ frames: ConnectionFrames, on descriptor: CInt) {
-        guard descriptor >= 0 else { return }
+        guard frames.tracker.openCount > 1 else { return }
         frames.look()
-        if frames.hasUnread { self.lookedAhead.insert(descriptor) }
+        self.noteRecord(on: descriptor)
     }
 
-    /// Lets libcurl read the records that it has left unread: the kernel does not report them again.
+    /// Remembers a connection whose record libcurl has not read yet: the kernel does not report it again.
+    func noteRecord(on descriptor: CInt) {
+        if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.lookedAhead.insert(descriptor) }
+    }
+
+    /// Lets libcurl read the records that it has left unread, for as long as a turn is.
     ///
     /// - Returns: Whether there were any.
     func readLeftRecords() -> Bool {
-        let left = self.lookedAhead.filter { self.poll.frames(of: $0)?.hasUnread ?? false }
-        self.lookedAhead.removeAll(keepingCapacity: true)
-        for descriptor in left { self.act(on: descriptor, CURL_CSELECT_IN) }
-        return !left.isEmpty
+        guard !self.lookedAhead.isEmpty else { return false }
+        self.now = .now
+        let (left, end) = (self.lookedAhead, self.now + Self.turn)
+        for descriptor in left where self.now < end {
+            self.lookedAhead.remove(descriptor)
+            guard self.poll.frames(of: descriptor)?.hasUnread ?? false else { continue }
+            self.act(on: descriptor, CURL_CSELECT_IN)
+            self.now = .now
+        }
+        return true
     }
 
     /// The frames of the HTTP/2 connection of `tls`, which are watched from now on; `nil` if there is no memory.
@@ -219,7 +231,8 @@ final class CurlMulti {
             self.poll.end(descriptor)
             self.onFlood?(descriptor)
         }
-        self.isIdle = !isAnyReady && !hasJobs && self.timer.map { .now < $0 } ?? true
+        self.isIdle =
+            !isAnyReady && !hasJobs && self.lookedAhead.isEmpty && self.timer.map { .now < $0 } ?? true
         return isAnyReady
     }
 
@@ -242,6 +255,8 @@ final class CurlMulti {
         }
         frames.look()
         self.act(on: descriptor, mask)
+        // libcurl reads nothing if the socket can only be written.
+        self.noteRecord(on: descriptor)
     }
 
     private func act(on descriptor: curl_socket_t, _ mask: CInt) {

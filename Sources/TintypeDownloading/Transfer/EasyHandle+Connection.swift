@@ -161,6 +161,8 @@ extension EasyHandle {
         self.stream = nil
         guard self.sharedDescriptor >= 0 else { return }
         self.multi.poll.endSharing(self.sharedDescriptor, isWhole: isWhole)
+        // libcurl reads for no other stream while one is paused, and this may have been that one.
+        self.multi.noteRecord(on: self.sharedDescriptor)
         self.sharedDescriptor = -1
     }
 

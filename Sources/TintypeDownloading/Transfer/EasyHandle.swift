@@ -214,9 +214,11 @@ final class EasyHandle {
                 guard let transfer = handle.transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
-                // Known from the end of a head on, which is a line without a text.
-                if line.count <= 2, transfer.hasWatchedFraming { handle.watchFraming() }
-                if let stream = handle.stream { handle.multi.lookAhead(stream.frames, on: handle.sharedDescriptor) }
+                // The end of a head is a line without a text.
+                if line.count <= 2 {
+                    if transfer.hasWatchedFraming { handle.watchFraming() }
+                    if let stream = handle.stream { handle.multi.lookAhead(stream.frames, on: handle.sharedDescriptor) }
+                }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
             },
