@@ -258,8 +258,9 @@ public actor CacheActor {
         try await self.remove(key, from: tiers, unless: nil)
     }
 
-    /// Removes the entry of `key` from the chosen tiers; from one that other machines share only if that has one that is not
-    /// current.
+    /// Removes the entry of `key` from the chosen tiers.
+    ///
+    /// With `isCurrent`, a tier that other machines share removes its entry only if that is not current.
     @discardableResult
     package nonisolated func remove(
         _ key: CacheKey,

@@ -38,7 +38,7 @@ extension LoaderActor {
         if caching.query.contains(.memory),
             let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: true)
         {
-            self.memory.noteEncodedHit(request)
+            self.memory.noteHit(request, .encoded)
             if response.revalidation == .inBackground {
                 await self.revalidate(request, as: encoding.limited(by: request.options), caching)
             }
@@ -90,7 +90,7 @@ extension LoaderActor {
             let response = self.services.encodedMemoryResponse(for: request, encoding, countsMiss: false),
             response.revalidation == nil
         else { return nil }
-        self.memory.noteEncodedHit(request)
+        self.memory.noteHit(request, .encoded)
         return response
     }
 

@@ -166,7 +166,7 @@ struct ByteStore: Sendable {
     }
 
     private func remove(_ stored: StoredSource) async {
-        // An entry that cannot be removed is as old as before.
+        // An entry that cannot be removed is as old as before. Every entry is older than the new response.
         _ = try? await self.cache.remove(stored.key, from: .disk, unless: { _ in false })
     }
 

@@ -52,7 +52,7 @@ struct MemoryFastPath: Sendable {
             self.memory.encodedEntry(for: $0, encoding: encoding.number(for: request.options), countsMiss: false)
         }
         guard let entry else { return nil }
-        self.noteEncodedHit(request)
+        self.noteHit(request, .encoded)
         return EncodedResponse(entry, source: .memory)
     }
 
@@ -80,19 +80,13 @@ struct MemoryFastPath: Sendable {
 
     /// Reports a hit, if anything observes the loader; the cache has counted it.
     @inline(__always)
-    func noteHit(_ request: ImageRequest) {
-        if self.activities.isObserved { self.reportHit(request) }
-    }
-
-    /// Reports a hit of an encoded image, if anything observes the loader; the cache has counted it.
-    @inline(__always)
-    func noteEncodedHit(_ request: ImageRequest) {
-        if self.activities.isObserved { self.reportHit(request, isEncoded: true) }
+    func noteHit(_ request: ImageRequest, _ product: LoadActivity.Product = .image) {
+        if self.activities.isObserved { self.reportHit(request, product) }
     }
 
     @inline(never)
-    private func reportHit(_ request: ImageRequest, isEncoded: Bool = false) {
-        self.activities.tell(.hit(.memory, tier: nil), isEncoded ? .encoded : .image, request)
+    private func reportHit(_ request: ImageRequest, _ product: LoadActivity.Product = .image) {
+        self.activities.tell(.hit(.memory, tier: nil), product, request)
     }
 }
 

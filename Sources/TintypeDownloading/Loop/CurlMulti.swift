@@ -39,7 +39,7 @@ final class CurlMulti {
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
-    /// Where HTTP/2 connections look at a record; allocated once, because each look would cost as much as a small body.
+    /// Room for the record that an HTTP/2 connection looks at.
     private let record: UnsafeMutableRawBufferPointer
     private var resting = RestQueue<EasyHandle>(at: .now)
     /// Whether the last wait found nothing ready, and the loop has done nothing since.
@@ -119,8 +119,8 @@ final class CurlMulti {
         ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
     }
 
-    /// The HTTP/2 connections with a record that libcurl may have left unread.
-    private var lookedAhead: Set<CInt> = []
+    /// The HTTP/2 connections with a record that libcurl may have left unread, in the order in which they are served.
+    private var unread: [CInt] = []
 
     /// Lets libcurl read one more record of a connection with several streams in the same call.
     ///
@@ -130,24 +130,29 @@ final class CurlMulti {
     func lookAhead(_ frames: ConnectionFrames, on descriptor: CInt) {
         guard frames.tracker.openCount > 1 else { return }
         frames.look()
-        self.noteRecord(on: descriptor)
+        self.queueUnread(descriptor)
     }
 
-    /// Remembers a connection whose record libcurl has not read yet: the kernel does not report it again.
-    func noteRecord(on descriptor: CInt) {
-        if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.lookedAhead.insert(descriptor) }
+    /// Queues a connection if libcurl has left a record unread, because the kernel does not report that again.
+    func queueUnread(_ descriptor: CInt) {
+        if self.hasUnread(descriptor), !self.unread.contains(descriptor) { self.unread.append(descriptor) }
+    }
+
+    private func hasUnread(_ descriptor: CInt) -> Bool {
+        self.poll.frames(of: descriptor)?.hasUnread ?? false
     }
 
     /// Lets libcurl read the records that it has left unread, for as long as a turn is.
     ///
     /// - Returns: Whether there were any.
     func readLeftRecords() -> Bool {
-        guard !self.lookedAhead.isEmpty else { return false }
+        guard !self.unread.isEmpty else { return false }
         self.now = .now
-        let (left, end) = (self.lookedAhead, self.now + Self.turn)
-        for descriptor in left where self.now < end {
-            self.lookedAhead.remove(descriptor)
-            guard self.poll.frames(of: descriptor)?.hasUnread ?? false else { continue }
+        let end = self.now + Self.turn
+        // A connection that brings further records queues behind the others.
+        for _ in self.unread.indices where self.now < end {
+            let descriptor = self.unread.removeFirst()
+            guard self.hasUnread(descriptor) else { continue }
             self.act(on: descriptor, CURL_CSELECT_IN)
             self.now = .now
         }
@@ -219,7 +224,7 @@ final class CurlMulti {
     func wait(until deadline: LoopInstant?, hasJobs: Bool = false) -> Bool {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        if !self.resting.isEmpty || !self.lookedAhead.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
+        if !self.resting.isEmpty || !self.unread.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
         let isAnyReady = self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
             self.now = self.poll.now
             let mask =
@@ -232,7 +237,7 @@ final class CurlMulti {
             self.onFlood?(descriptor)
         }
         self.isIdle =
-            !isAnyReady && !hasJobs && self.lookedAhead.isEmpty && self.timer.map { .now < $0 } ?? true
+            !isAnyReady && !hasJobs && self.unread.isEmpty && self.timer.map { .now < $0 } ?? true
         return isAnyReady
     }
 
@@ -256,7 +261,7 @@ final class CurlMulti {
         frames.look()
         self.act(on: descriptor, mask)
         // libcurl reads nothing if the socket can only be written.
-        self.noteRecord(on: descriptor)
+        self.queueUnread(descriptor)
     }
 
     private func act(on descriptor: curl_socket_t, _ mask: CInt) {

@@ -214,7 +214,7 @@ struct TransferQueue {
         if isLagging { self.laggingCount -= 1 }
         guard let origin = self.origins[name] else { return }
         origin.active -= 1
-        // One that waits aside may have a place that is kept.
+        // An origin without transfers may use a reserved place, so it takes part again if it waits aside.
         if origin.active == 0 { origin.candidacy = nil }
         self.leave(origin.site)
         self.offer(origin)

@@ -161,8 +161,8 @@ extension EasyHandle {
         self.stream = nil
         guard self.sharedDescriptor >= 0 else { return }
         self.multi.poll.endSharing(self.sharedDescriptor, isWhole: isWhole)
-        // libcurl reads for no other stream while one is paused, and this may have been that one.
-        self.multi.noteRecord(on: self.sharedDescriptor)
+        // A paused stream keeps libcurl from reading for the others, and this may have been that stream.
+        self.multi.queueUnread(self.sharedDescriptor)
         self.sharedDescriptor = -1
     }
 
