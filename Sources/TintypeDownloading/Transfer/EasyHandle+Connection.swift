@@ -136,6 +136,8 @@ extension EasyHandle {
             ?? (isNew ? self.multi.watchFrames(of: tls, descriptor) : nil)
         {
             self.stream = (frames, frames.tracker.open())
+            // The new stream reads whatever has come for the others.
+            self.multi.lookAhead(frames, on: descriptor)
         } else if !isNew {
             // The transfer that made it has left before its request was sent. Nobody saw what came since.
             self.leaveConnection(isWhole: true)
