@@ -211,4 +211,37 @@ import TintypeTestTraits
         }
         #expect(Set(try origin.requests().map(\.connection)).count <= 6)
     }
+
+    @Test func `bodies go both ways over HTTP 2 at once, and arrive whole`() async throws {
+        let directives = "dav_methods PUT; client_max_body_size 0; client_body_temp_path temporary;"
+        let origin = try NginxOrigin(files: ["a": pattern(1_000_000)], servesTLS: true, directives: directives)
+        let downloader = DownloadActor.patient()
+        @Sendable func response(at path: String, method: DownloadRequest.Method = .get) async throws -> DownloadResponse
+        {
+            let url = origin.tlsURL(path)
+            let request = DownloadRequest(url: url, method: method, allowsInvalidCertificates: true)
+            let response = try await downloader.response(for: request)
+            #expect(response.metrics.httpVersion == .http2)
+            return response
+        }
+        // More than the windows of a stream and a connection, so that each upload waits for frames of the server.
+        let uploads = (0..<6).map { pattern(2_000_000 + $0) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (number, upload) in uploads.enumerated() {
+                group.addTask {
+                    let status = try await response(at: "/new\(number)", method: .put(upload)).status
+                    #expect(status == 201)
+                }
+                group.addTask {
+                    let body = try await response(at: "/a?\(number)").body
+                    #expect(body == pattern(1_000_000))
+                }
+            }
+            try await group.waitForAll()
+        }
+        for (number, upload) in uploads.enumerated() {
+            let body = try await response(at: "/new\(number)").body
+            #expect(body == upload)
+        }
+    }
 }
