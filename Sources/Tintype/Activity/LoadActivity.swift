@@ -244,3 +244,15 @@ extension LoadError {
         ].contains(self.code)
     }
 }
+
+extension LoadActivity.Product {
+    /// The product of a flight as activities name it.
+    init(_ kind: FlightTable.Product.Kind) {
+        self =
+            switch kind {
+            case .bytes: .bytes
+            case .encoded: .encoded
+            case .image, .decode, .store: .image
+            }
+    }
+}

@@ -35,22 +35,6 @@ struct Body: Sendable {
     var sharing: DecodeSharing.Part?
     /// The flight that has brought the bytes.
     var flightID: FlightTable.ID?
-
-    /// Returns the image that `request` describes.
-    func decoded(
-        for request: ImageRequest,
-        by decoding: DecodePipeline,
-        _ record: LoadRecord? = nil
-    ) async throws -> DecodePipeline.MadeImage {
-        try await self.working { try await decoding.image(from: self.data, for: request.renderingRequest, record) }
-    }
-
-    /// Counts the bytes as bytes at work: a decode never waits for the byte budget, so they are certain to be released.
-    func working<Result>(_ work: () async throws -> Result) async rethrows -> Result {
-        self.claim?.beginWork()
-        defer { self.claim?.endWork() }
-        return try await work()
-    }
 }
 
 /// The image that a load makes of the bytes for which it waits.

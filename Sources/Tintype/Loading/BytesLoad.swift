@@ -199,7 +199,7 @@ extension LoaderReference {
                 throw flight.failure(of: error, request)
             }
         }
-        return try await self.result(of: plan, interest: .caller(services.rules.demand(of: request)))
+        return try await self.result(of: plan, interest: .caller(Demand(request, services.rules)))
     }
 }
 

@@ -54,6 +54,11 @@ extension Demand {
         self.imageTiers = plan.image.store
     }
 
+    /// Creates the demand of a load under the rules of its loader.
+    init(_ request: ImageRequest, _ rules: FreshnessRules) {
+        self.init(request, plan: rules.plan(for: request))
+    }
+
     /// Creates the demand of a load of an encoded image, which needs neither the bytes nor previews of that image.
     init(_ request: ImageRequest, plan: CachingPlan, encoded caching: CacheUse) {
         self.init(request, plan: plan)

@@ -120,9 +120,6 @@ struct FreshnessRules: Sendable {
         request.cachingPlan(loaderPolicy: self.defaultPolicy, variantTiers: self.variantTiers)
     }
 
-    /// Returns the demand of a load of `request`.
-    func demand(of request: ImageRequest) -> Demand { Demand(request, plan: self.plan(for: request)) }
-
     /// Returns all fields that the origin receives and on which responses may vary.
     func headers(of request: ImageRequest) -> HeaderFields {
         var headers = request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }

@@ -49,7 +49,7 @@ struct ImageCall: Sendable {
         return try await ImageCall(loader: self.loader, request: self.request, observer: .caller(report)).response()
     }
 
-    private var demand: Demand { self.loader.services.rules.demand(of: self.request) }
+    private var demand: Demand { Demand(self.request, self.loader.services.rules) }
 
     private func ownResponse() async throws -> ImageResponse {
         do {

@@ -34,7 +34,7 @@ struct ImageLoad: Sendable {
             let bytes = try? await self.loader.bytes(
                 for: self.request,
                 mayServeStale: self.mayServeStale,
-                interest: .follower(self.rules.demand(of: self.request))
+                interest: .follower(Demand(self.request, self.rules))
             ), bytes.metadata.bodyDigest == result.response.metadata.bodyDigest
         else { return result }
         result.response.data = bytes.data

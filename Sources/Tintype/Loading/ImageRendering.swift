@@ -26,7 +26,7 @@ struct ImageRendering: Sendable {
                 return try await decoding.image(from: bytes.data, for: request.renderingRequest, record)
             }
             let plan = planned.plan
-            guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
+            guard let share = planned.share, let decoded = try await self.firstStep(of: share, part.sharing, id) else {
                 // A load that waits for memory must keep none for itself.
                 part.end()
                 return try await decoding.carryOut(plan, record)
@@ -53,8 +53,8 @@ struct ImageRendering: Sendable {
     /// of them.
     ///
     /// The memory of the decode counts all images that are made of it, so that no other load can join it.
-    private func decoded(
-        _ share: DecodeSharing.Share,
+    private func firstStep(
+        of share: DecodeSharing.Share,
         _ sharing: DecodeSharing,
         _ id: FlightTable.ID
     ) async throws -> DecodePipeline.SharedStep? {
@@ -82,6 +82,24 @@ struct ImageRendering: Sendable {
         let product = FlightTable.Product(kind: .decode, key: key, source: source, origin: source)
         let plan = FlightPlan(product: product) { try await work($0.record) }
         return try await self.loader.result(of: plan, interest: .flight(self.flight.id))
+    }
+}
+
+extension Body {
+    /// Returns the image that `request` describes.
+    func decoded(
+        for request: ImageRequest,
+        by decoding: DecodePipeline,
+        _ record: LoadRecord? = nil
+    ) async throws -> DecodePipeline.MadeImage {
+        try await self.working { try await decoding.image(from: self.data, for: request.renderingRequest, record) }
+    }
+
+    /// Counts the bytes as bytes at work: a decode never waits for the byte budget, so they are certain to be released.
+    func working<Result>(_ work: () async throws -> Result) async rethrows -> Result {
+        self.claim?.beginWork()
+        defer { self.claim?.endWork() }
+        return try await work()
     }
 }
 

@@ -180,7 +180,7 @@ public actor LoaderActor {
             let body = try await self.reference.bytes(
                 for: request,
                 mayServeStale: true,
-                interest: .caller(self.services.rules.demand(of: request))
+                interest: .caller(Demand(request, self.services.rules))
             )
             if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
             return DataResponse(body, for: request)
@@ -241,12 +241,12 @@ public actor LoaderActor {
     /// Asks the origin in the background whether the image in memory is current.
     nonisolated func revalidateImage(of request: ImageRequest) async {
         let plan = self.reference.imagePlan(for: request, mayServeStale: false)
-        await self.revalidate(plan, self.services.rules.demand(of: request))
+        await self.revalidate(plan, Demand(request, self.services.rules))
     }
 
     private nonisolated func revalidateBytes(of request: ImageRequest) async {
         let plan = self.reference.bytesPlan(for: request, mayServeStale: false)
-        await self.revalidate(plan, self.services.rules.demand(of: request))
+        await self.revalidate(plan, Demand(request, self.services.rules))
     }
 
     // MARK: Coordination

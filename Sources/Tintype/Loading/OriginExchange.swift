@@ -392,3 +392,24 @@ extension DownloadResponse {
         return counted
     }
 }
+
+extension ImageRequest {
+    /// Returns the download of the request's bytes.
+    ///
+    /// Properties that are `nil` take their values from the downloader's configuration.
+    fileprivate func download(headers: HeaderFields, maximumBodySize: Int) -> DownloadRequest {
+        var download = DownloadRequest(
+            url: self.url,
+            headers: headers,
+            timeout: self.transport.timeouts.idle,
+            maximumBodySize: maximumBodySize,
+            credentials: self.source.credentials,
+            allowsInvalidCertificates: self.options.contains(.allowInvalidCertificates)
+        )
+        download.totalTimeout = self.transport.timeouts.total
+        download.cookies = self.source.cookies
+        download.networkPolicy = self.transport.networkPolicy
+        download.retryPolicy = self.transport.retryPolicy
+        return download
+    }
+}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import TintypeCaching
+
 extension ImageRequest {
     /// The use of the cache by a load.
     ///
@@ -60,5 +63,23 @@ extension ImageRequest {
             self.originalSerializer = originalSerializer
             self.variantEncoder = variantEncoder
         }
+    }
+}
+
+extension ImageRequest {
+    /// Returns metadata with the lifetime and the extra values of the request; the earlier end counts.
+    func noting(_ metadata: EntryMetadata, at now: Date, isInMemory: Bool = false) -> EntryMetadata {
+        let caching = self.caching
+        let memoryLifetime = isInMemory ? caching.memoryLifetime : nil
+        guard caching.lifetime != nil || memoryLifetime != nil || !caching.extra.isEmpty else { return metadata }
+        var metadata = metadata
+        func end(after lifetime: Duration?) {
+            guard let end = lifetime.map({ now.addingTimeInterval($0 / .seconds(1)) }) else { return }
+            metadata.expiry = metadata.expiry.map { min($0, end) } ?? end
+        }
+        end(after: caching.lifetime)
+        end(after: memoryLifetime)
+        metadata.extra.merge(caching.extra) { _, new in new }
+        return metadata
     }
 }
