@@ -17,7 +17,8 @@ struct CurlDownloads: Sendable {
     /// Ready to be measured.
     var contestant: Contestant {
         let note = self.isParallel ? "--parallel-immediate --parallel-max \(self.target.load.concurrency)" : "serial"
-        return Contestant(counts: 300...100_000, note: "\(note), start of the process included") { count in
+        return Contestant(counts: self.target.load.leastCount...100_000, note: "\(note), start of the process included")
+        { count in
             try await self.run(count)
         }
     }
@@ -28,7 +29,9 @@ struct CurlDownloads: Sendable {
         let list = self.folder.appendingPathComponent("curl-\(self.target.load.name)-\(count)").path
         if !FileManager.default.fileExists(atPath: list) { try self.write(count, to: list) }
         var command = ["/usr/bin/curl", "--no-progress-meter", "--fail", "--config", list]
-        if self.target.load.isSecure { command += ["--cacert", self.target.origin.certificate.path] }
+        if self.target.load.isSecure, !self.target.load.needsConnections {
+            command += ["--cacert", self.target.origin.certificate.path]
+        }
         if self.isParallel {
             command += ["--parallel", "--parallel-immediate", "--parallel-max", "\(self.target.load.concurrency)"]
         }

@@ -12,6 +12,8 @@ struct NginxOrigin: Sendable {
     let base: String
     /// The URL of the origin over TLS, with HTTP/2 and HTTP/1.1, ending in a slash.
     let tlsBase: String
+    /// The same with HTTP/1.1 alone, and a new connection for each request.
+    let closingBase: String
     /// The origin's self-signed certificate, which is also its authority.
     let certificate: URL
     /// The folder of files to serve.
@@ -28,11 +30,12 @@ struct NginxOrigin: Sendable {
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         let port = try self.freePort()
         let tlsPort = try self.freePort()
+        let closingPort = try self.freePort()
         let trust = OriginTrust.folder ?? folder
         if OriginTrust.folder == nil { try OriginTrust.makeCertificate(in: folder) }
         let certificate = trust.appendingPathComponent("certificate.pem")
         let configuration = folder.appendingPathComponent("nginx.conf")
-        try self.configuration(folder.path, port, tlsPort, trust.path).write(
+        try self.configuration(folder.path, port, tlsPort, closingPort, trust.path).write(
             to: configuration,
             atomically: true,
             encoding: .utf8
@@ -44,6 +47,7 @@ struct NginxOrigin: Sendable {
         let origin = NginxOrigin(
             base: "http://127.0.0.1:\(port)/",
             tlsBase: "https://127.0.0.1:\(tlsPort)/",
+            closingBase: "https://127.0.0.1:\(closingPort)/",
             certificate: certificate,
             root: root,
             process: process
@@ -118,6 +122,7 @@ struct NginxOrigin: Sendable {
         _ folder: String,
         _ port: UInt16,
         _ tlsPort: UInt16,
+        _ closingPort: UInt16,
         _ trust: String
     ) -> String {
         """
@@ -147,6 +152,13 @@ struct NginxOrigin: Sendable {
                 ssl_certificate_key \(trust)/key.pem;
                 root \(folder)/root;
                 location = /status { stub_status; }
+            }
+            server {
+                listen 127.0.0.1:\(closingPort) ssl backlog=1024;
+                ssl_certificate \(trust)/certificate.pem;
+                ssl_certificate_key \(trust)/key.pem;
+                keepalive_timeout 0;
+                root \(folder)/root;
             }
         }
         """

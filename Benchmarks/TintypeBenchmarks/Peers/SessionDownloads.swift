@@ -23,7 +23,7 @@ enum SessionDownloads {
             return URLRequest(url: url)
         }
         let note = "one session, httpMaximumConnectionsPerHost \(connections), the faster of 6 and 64"
-        return Contestant(counts: 60...200_000, note: note) { count in
+        return Contestant(counts: min(60, target.load.leastCount)...200_000, note: note) { count in
             try await Fetching.measure(count: count, width: requests.count) { lane in
                 let (data, response) = try await session.data(for: requests[lane])
                 try Check.equal("the status", (response as? HTTPURLResponse)?.statusCode ?? 0, 200)

@@ -11,8 +11,18 @@ enum Downloads {
         let concurrency: Int
         /// Whether the transfers use HTTP/2 over TLS.
         var isSecure = false
+        /// Whether each transfer needs a new connection over TLS, whose certificate the system trusts.
+        var needsConnections = false
 
-        var name: String { "download-\(self.isSecure ? "h2-" : "")\(self.bodyName)-\(self.concurrency)" }
+        /// The fewest transfers of a sample.
+        ///
+        /// A peer may take 50 ms for each connection.
+        var leastCount: Int { self.needsConnections ? 20 : 300 }
+
+        var name: String {
+            if self.needsConnections { return "download-tls-connections" }
+            return "download-\(self.isSecure ? "h2-" : "")\(self.bodyName)-\(self.concurrency)"
+        }
     }
 
     /// The addresses that the clients of one row ask for, one for each request in flight.
@@ -30,11 +40,20 @@ enum Downloads {
         Load(bodyName: $0.bodyName, bodySize: $0.bodySize, concurrency: $0.concurrency, isSecure: true)
     }
 
-    static let benchmarks = (loads + secureLoads).map { load in
-        Benchmark(
+    static let connectionLoad = Load(
+        bodyName: "2kB",
+        bodySize: 2_000,
+        concurrency: 6,
+        isSecure: true,
+        needsConnections: true
+    )
+
+    static let benchmarks = (loads + secureLoads + [connectionLoad]).map { load in
+        let way = load.needsConnections ? ", each over a new TLS connection" : load.isSecure ? ", HTTP/2" : ""
+        return Benchmark(
             name: load.name,
             summary:
-                "\(load.bodyName) bodies, \(load.concurrency) at once\(load.isSecure ? ", HTTP/2" : ""), against URLSession and curl --parallel"
+                "\(load.bodyName) bodies, \(load.concurrency) at once\(way), against URLSession and curl --parallel"
         ) { session in
             try await run(load, session)
         }
@@ -43,18 +62,26 @@ enum Downloads {
     private static func run(_ load: Load, _ session: Session) async throws -> [Row] {
         let origin = try await session.nginx()
         let plain = try origin.serve("body-\(load.bodyName)", size: load.bodySize)
-        let address = load.isSecure ? origin.tlsBase + "body-\(load.bodyName)" : plain
+        let secureBase = load.needsConnections ? origin.closingBase : origin.tlsBase
+        let address = load.isSecure ? secureBase + "body-\(load.bodyName)" : plain
+        if load.needsConnections, OriginTrust.folder == nil {
+            throw Unavailable("only root can let the system trust the origin")
+        }
         // A query of its own for each: equal requests in flight would share one transfer.
         let addresses = (0..<load.concurrency).map { "\(address)?\($0)" }
         let target = Target(load: load, addresses: addresses, origin: origin)
         var contest = Contest()
         await contest.enterOurs { try self.counted(TintypeDownloads.contestant(target), target) }
-        await contest.enter(SessionDownloads.name) { try await self.fastestSession(target, session.plan) }
+        await contest.enter(SessionDownloads.name) {
+            guard load.needsConnections else { return try await self.fastestSession(target, session.plan) }
+            return try self.counted(SessionDownloads.contestant(target, connections: 6), target)
+        }
         await contest.enter("curl --parallel") {
             try self.counted(CurlDownloads(target, session.folders).contestant, target)
         }
         try await contest.measure(session.plan.limited(to: 11))
         return contest.rows(named: load.name, .rate(1, "requests/s")) { peer in
+            if load.needsConnections { return [.times(5)] }
             if load.isSecure { return peer == SessionDownloads.name ? [.times(4)] : [] }
             return [.times(peer == SessionDownloads.name ? 5 : 0.9)]
         } + contest.rows(named: load.name, .cpu(.microseconds))

@@ -8,14 +8,16 @@ enum TintypeDownloads {
     /// Asks for the target's addresses, one lane for each.
     static func contestant(_ target: Downloads.Target) throws -> Contestant {
         var configuration = DownloadActor.Configuration()
-        configuration.tls.authorities = .file(path: target.origin.certificate.path)
+        if !target.load.needsConnections {
+            configuration.tls.authorities = .file(path: target.origin.certificate.path)
+        }
         let downloads = DownloadActor(configuration: configuration)
         let requests = try target.addresses.map { address in
             guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
             return DownloadRequest(url: url)
         }
         let note = "the default configuration: \(configuration.maximumConnectionsPerHost) connections to a host"
-        return Contestant(counts: 300...500_000, note: note) { count in
+        return Contestant(counts: target.load.leastCount...500_000, note: note) { count in
             try await Fetching.measure(count: count, width: requests.count) { lane in
                 let response = try await downloads.response(for: requests[lane])
                 try Check.equal("the status", response.status ?? 0, 200)

@@ -79,6 +79,12 @@ extension EasyHandle {
     func set(_ policy: TLSPolicy) -> Bool {
         let version = policy.minimumVersion == .tls1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
         var codes = [ccurl_setopt_long(self.easy, CURLOPT_SSLVERSION, Int(version))]
+        // libcurl keeps the certificates of a file. If there is a folder as well, it parses all of them again for each
+        // connection. The system's file and folder have the same ones.
+        if ccurl_has_authorities_file() != 0 {
+            ccurl_setopt_string(self.easy, CURLOPT_PROXY_CAPATH, nil)
+            if policy.authorities == .system { ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil) }
+        }
         switch policy.authorities {
         case .system: break
         case .file(let path):

@@ -14,7 +14,9 @@ public struct TLSPolicy: Sendable, Hashable {
 
     /// The authorities that may certify a server.
     public enum Authorities: Sendable, Hashable {
-        /// The authorities that the system trusts.
+        /// The authorities that the system trusts: the file that libcurl was built with.
+        ///
+        /// On Debian it is `/etc/ssl/certs/ca-certificates.crt`. libcurl reads it again after a day.
         case system
         /// Only the authorities in a file of PEM certificates.
         case file(path: String)
