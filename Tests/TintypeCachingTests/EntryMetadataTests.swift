@@ -94,6 +94,21 @@ import TintypeTestTraits
         #expect(EntryMetadata(response: record, bodyDigest: 7).encoded() == expected)
     }
 
+    @Test(arguments: [1e300, -1e300, 1e12, -1e12])
+    func `a date that no program can count in seconds is refused, and is not written`(seconds: Double) {
+        let date = Date(timeIntervalSinceReferenceDate: seconds)
+        let record = ResponseRecord(
+            status: 200,
+            fields: [:],
+            requestDate: Date(timeIntervalSinceReferenceDate: 0),
+            responseDate: Date(timeIntervalSinceReferenceDate: 0),
+            selectionDigest: nil,
+            freshness: Freshness(birth: date, lifetime: 1)
+        )
+        #expect(Self.decoded(EntryMetadata(response: record).encoded()) == nil)
+        #expect(Self.decoded(EntryMetadata(expiry: date).encoded()) == EntryMetadata())
+    }
+
     @Test func `a response that no writer makes is refused`() {
         let encoded = EntryMetadata(response: .sample).encoded()
         // Try every prefix of the field with the matching length.

@@ -34,7 +34,11 @@ public struct EncodedResponse: Sendable {
     public var data: Data { self.entry.data }
 
     /// The media type, for `Content-Type`.
-    public var mediaType: String { self.entry.metadata.extra[Self.mediaTypeName] ?? "application/octet-stream" }
+    public var mediaType: String {
+        // An entry of a tier that others can write to must not turn into a document.
+        let type = self.entry.metadata.extra[Self.mediaTypeName]?.lowercased() ?? ""
+        return type.hasPrefix("image/") && !type.hasPrefix("image/svg") ? type : "application/octet-stream"
+    }
 
     /// A strong tag of these very bytes with its quotes, for `ETag` (RFC 9110, 8.8.3).
     public var etag: String { "\"\(self.entry.metadata.extra[Self.tagName] ?? "")\"" }

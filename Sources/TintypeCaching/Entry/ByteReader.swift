@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+
 /// Reads little-endian values from untrusted bytes, and never past their end.
 ///
 /// The bytes must outlive the reader, so create and use it inside one `withUnsafeBytes`.
@@ -41,6 +43,17 @@ struct ByteReader {
         let value = Double(bitPattern: bits)
         return value.isFinite ? value : nil
     }
+
+    /// Reads the date that many seconds after the reference date.
+    mutating func readDate() -> Date? {
+        guard let seconds = self.readFinite(), Self.dates.contains(seconds) else { return nil }
+        return Date(timeIntervalSinceReferenceDate: seconds)
+    }
+
+    /// The seconds from the reference date to a date that an entry may have: some 3,000 years before and after.
+    ///
+    /// The counts of seconds of others would not fit into numbers elsewhere.
+    static let dates = -1e11...1e11
 
     /// Reads `count` bytes of valid UTF-8.
     mutating func readString(_ count: Int) -> String? {

@@ -142,7 +142,7 @@ extension EntryMetadata {
 
     private static func append(_ date: Date?, as tag: Tag, to writer: inout ByteWriter) {
         // Infinity and NaN are not dates; omit them.
-        guard let date, date.timeIntervalSinceReferenceDate.isFinite else { return }
+        guard let date, ByteReader.dates.contains(date.timeIntervalSinceReferenceDate) else { return }
         self.append(date.timeIntervalSinceReferenceDate.bitPattern, as: tag, to: &writer)
     }
 
@@ -166,11 +166,8 @@ extension EntryMetadata {
 
     private static func read(_ field: UnsafeRawBufferPointer, into date: inout Date?) -> Bool {
         var reader = ByteReader(field)
-        guard let bits = reader.readUInt64(), reader.isAtEnd else { return false }
-        let interval = Double(bitPattern: bits)
-        guard interval.isFinite else { return false }
-        date = Date(timeIntervalSinceReferenceDate: interval)
-        return true
+        date = reader.readDate()
+        return date != nil && reader.isAtEnd
     }
 }
 
@@ -201,8 +198,8 @@ extension ResponseRecord {
     /// Decodes the output of ``encoded()``, and fails for bytes that it cannot have written.
     convenience init?(encoded bytes: UnsafeRawBufferPointer) {
         var reader = ByteReader(bytes)
-        guard let status = reader.readUInt16(), let requestDate = reader.readFinite(),
-            let responseDate = reader.readFinite(), let birth = reader.readFinite(),
+        guard let status = reader.readUInt16(), let requestDate = reader.readDate(),
+            let responseDate = reader.readDate(), let birth = reader.readDate(),
             let lifetime = reader.readFinite(), let whileRevalidate = reader.readFinite(),
             let ifError = reader.readFinite(), let flags = reader.readByte(),
             let digestCount = reader.readByte(), let digest = reader.readString(Int(digestCount))
@@ -217,11 +214,11 @@ extension ResponseRecord {
         self.init(
             status: Int(status),
             fields: fields,
-            requestDate: Date(timeIntervalSinceReferenceDate: requestDate),
-            responseDate: Date(timeIntervalSinceReferenceDate: responseDate),
+            requestDate: requestDate,
+            responseDate: responseDate,
             selectionDigest: digest.isEmpty ? nil : digest,
             freshness: Freshness(
-                birth: Date(timeIntervalSinceReferenceDate: birth),
+                birth: birth,
                 lifetime: lifetime,
                 staleWhileRevalidate: whileRevalidate,
                 staleIfError: ifError,

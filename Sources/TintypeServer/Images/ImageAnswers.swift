@@ -182,8 +182,9 @@ final class ImageAnswers: Sendable {
         var fields = FieldLines()
         fields.append(self.cacheControl(of: route, metadata, isFallback), for: "Cache-Control")
         let caching = self.configuration.caching
-        if caching.passesOriginLifetime, let birth = metadata.response?.freshness.birth {
-            fields.append(max(0, Int(Date().timeIntervalSince(birth))), for: "Age")
+        if caching.passesOriginLifetime, let freshness = metadata.response?.freshness {
+            // The largest value that a cache sends (RFC 9111, 1.2.2).
+            fields.append(Int(min(freshness.age(at: Date()), 2_147_483_648)), for: "Age")
         }
         if route.varies { fields.append("Accept", for: "Vary") }
         Self.addSecurity(to: &fields)
