@@ -51,6 +51,19 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [
+        // Two arrays in one whose elements are too many together, and lines without an end.
+        "*2\r\n*600000\r\n" + String(repeating: ":1\r\n", count: 600_000) + "*600000\r\n",
+        "+" + String(repeating: "x", count: 1 << 20), "*2\r\n:1\r\n-" + String(repeating: "x", count: 1 << 20),
+        "$" + String(repeating: "0", count: 1 << 20),
+    ])
+    func `a reply that is too large fails the connection while it comes`(reply: String) async throws {
+        let server = try Self.impostor("GET", reply)
+        let client = Self.client(server.port)
+        #expect(try await client.run(Self.get).text == "good")
+        await client.shutdown()
+    }
+
+    @Test(arguments: [
         "+OK\r\n", ":5\r\n", "$1\r\nx\r\n", "$-1\r\n", "*0\r\n", "*3\r\n+a\r\n+b\r\n+c\r\n", "-ERR x\r\n",
     ])
     func `a reply that belongs to no command fails the connection`(reply: String) async throws {

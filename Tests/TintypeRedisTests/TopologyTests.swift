@@ -86,6 +86,15 @@ import Testing
         #expect(ClusterLayout(reply, from: Self.here) == nil)
     }
 
+    @Test func `a layout with more nodes or ranges than a cluster can have is refused`() {
+        let nodes = (0..<1_001).map { Self.node("a", Int64($0 + 1)) }
+        let many = RedisValue.array([.array([.integer(0), .integer(1)] + nodes)])
+        #expect(ClusterLayout(many, from: Self.here) == nil)
+        let range = Self.range(0, 16_383, Self.node("a", 1))
+        #expect(ClusterLayout(.array([range]), from: Self.here) != nil)
+        #expect(ClusterLayout(.array([range, range]), from: Self.here) == nil)
+    }
+
     // MARK: Directory
 
     private static func directory(_ deployment: RedisConfiguration.Deployment) -> RedisDirectory {

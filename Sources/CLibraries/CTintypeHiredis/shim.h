@@ -8,17 +8,38 @@
 #include <string.h>
 
 /// Refuses replies that hiredis would answer with `assert`, which ends the process: a reply that no command has asked
-/// for, and a message of a channel with elements of wrong types. Also refuses arrays with more elements than any reply
-/// has, for which hiredis would allocate and visit gigabytes.
+/// for, and a message of a channel with elements of wrong types. Also refuses replies with more elements or bytes than
+/// any reply has, for which hiredis would allocate and visit gigabytes.
 ///
 /// hiredis calls these functions while it parses. A refused reply fails the connection.
 typedef struct {
     redisAsyncContext *context;
     const redisReplyObjectFunctions *original;
     redisReplyObjectFunctions functions;
+    /// The elements and the bytes of the reply so far.
+    size_t elements;
+    size_t bytes;
     /// Whether a reply was refused.
     int refused;
+    /// Whether it was refused for its size.
+    int isTooLarge;
 } chiredis_guard;
+
+enum {
+    CHIREDIS_MOST_ELEMENTS = 1 << 20,
+    CHIREDIS_MOST_BYTES = 128 << 20,
+};
+
+/// Counts a part of a reply, and returns whether the reply is small enough so far.
+static inline int chiredis_count(const redisReadTask *task, size_t elements, size_t bytes) {
+    chiredis_guard *guard = task->privdata;
+    if (task->parent == NULL) guard->elements = guard->bytes = 0;
+    guard->elements += elements;
+    guard->bytes += bytes;
+    if (guard->elements <= CHIREDIS_MOST_ELEMENTS && guard->bytes <= CHIREDIS_MOST_BYTES) return 1;
+    guard->refused = guard->isTooLarge = 1;
+    return 0;
+}
 
 /// Whether hiredis can handle the object of `type` that it has just parsed.
 static inline int chiredis_admits(const redisReadTask *task, int type, int elements) {
@@ -43,15 +64,13 @@ static inline int chiredis_admits(const redisReadTask *task, int type, int eleme
 
 static inline void *chiredis_create_string(const redisReadTask *task, char *text, size_t length) {
     const chiredis_guard *guard = task->privdata;
+    if (!chiredis_count(task, 0, length)) return NULL;
     return chiredis_admits(task, task->type, 0) ? guard->original->createString(task, text, length) : NULL;
 }
 
 static inline void *chiredis_create_array(const redisReadTask *task, int elements) {
-    chiredis_guard *guard = task->privdata;
-    if (elements > 1 << 20) {
-        guard->refused = 1;
-        return NULL;
-    }
+    const chiredis_guard *guard = task->privdata;
+    if (!chiredis_count(task, elements > 0 ? (size_t)elements : 0, 0)) return NULL;
     return chiredis_admits(task, REDIS_REPLY_ARRAY, elements) ? guard->original->createArray(task, elements) : NULL;
 }
 
@@ -75,9 +94,19 @@ static inline void chiredis_install(chiredis_guard *guard, redisAsyncContext *co
     guard->functions.createArray = chiredis_create_array;
     guard->functions.createInteger = chiredis_create_integer;
     guard->functions.createNil = chiredis_create_nil;
-    guard->refused = 0;
+    guard->refused = guard->isTooLarge = 0;
     reader->fn = &guard->functions;
     reader->privdata = guard;
+}
+
+/// Whether the incomplete part of a reply is a line of more than `limit` bytes, in whose whole hiredis searches for the
+/// end whenever bytes arrive.
+static inline int chiredis_has_endless_line(const redisAsyncContext *context, size_t limit) {
+    const redisReader *reader = context->c.reader;
+    if (reader->ridx < 0 || reader->len - reader->pos <= limit) return 0;
+    // A text follows a line with its length.
+    int isText = reader->rstack[reader->ridx].type == REDIS_REPLY_STRING;
+    return !isText || memchr(reader->buf + reader->pos, '\n', 64) == NULL;
 }
 
 /// Returns the number of bytes that the context has not written to its socket.

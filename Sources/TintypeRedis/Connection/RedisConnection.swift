@@ -38,8 +38,10 @@ final class RedisConnection {
     private static let unwrittenLimit = 256 << 10
     /// The size of the buffer that the reader keeps for the next reply, instead of 16 KiB.
     private static let keptBuffer = 1 << 20
-    /// The longest text that a Redis server stores by default.
-    private static let longestReply = 512 << 20
+    /// The most bytes of a reply that is not complete.
+    private static let longestReply = Int(CHIREDIS_MOST_BYTES)
+    /// The longest line of a reply; a longer text comes with its length.
+    private static let longestLine = 64 << 10
     /// The most reads in a row, so that large replies do not keep other connections waiting.
     private static let readsInRow = 16
 
@@ -144,8 +146,13 @@ final class RedisConnection {
         self.context = nil
         if context.pointee.err != 0 {
             self.failure =
-                self.replyGuard.pointee.refused != 0
-                ? "The server sent a reply that no command expects." : Self.text(context.pointee.errstr)
+                if self.replyGuard.pointee.isTooLarge != 0 {
+                    "The server sent a reply of too many bytes or elements."
+                } else if self.replyGuard.pointee.refused != 0 {
+                    "The server sent a reply that no command expects."
+                } else {
+                    Self.text(context.pointee.errstr)
+                }
         }
         self.phase = .closed
         _ = self.loop.watch(self.descriptor, events: 0)
@@ -329,8 +336,8 @@ final class RedisConnection {
             // Further replies, or the rest of a long one, are likely to be there already.
             guard self.context != nil else { break }
             let length = context.pointee.c.reader.pointee.len
-            guard length <= Self.longestReply else {
-                self.close("The server sent a reply of more than \(Self.longestReply) bytes.")
+            guard length <= Self.longestReply, chiredis_has_endless_line(context, Self.longestLine) == 0 else {
+                self.close("The server sent a reply of more than \(Self.longestReply) bytes, or a line without an end.")
                 break
             }
             guard before != (length, self.owedCount) else { break }

@@ -2,6 +2,9 @@
 
 /// The nodes of a cluster and the slots that they serve: a reply to `CLUSTER SLOTS`.
 struct ClusterLayout: Equatable {
+    /// The most nodes of a cluster that Redis recommends.
+    private static let nodeLimit = 1_000
+
     private(set) var masters: [RedisAddress] = []
     private(set) var replicas: [RedisAddress] = []
     /// The number of the slot's master in ``masters``, or -1 for a slot that no node serves.
@@ -9,13 +12,18 @@ struct ClusterLayout: Equatable {
 
     /// Reads a reply of the node `address`; returns `nil` if it has another form.
     init?(_ reply: RedisValue, from address: RedisAddress) {
-        guard let ranges = reply.elements else { return nil }
+        guard let ranges = reply.elements, ranges.count <= KeySlot.count else { return nil }
+        var slotCount = 0
         for range in ranges {
             guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number,
                 0 <= first, first <= last, last < KeySlot.count
             else { return nil }
             let nodes = parts[2...].compactMap { Self.node($0, from: address) }
-            guard nodes.count == parts.count - 2 else { return nil }
+            slotCount += Int(last - first) + 1
+            // Each slot belongs to one range. More nodes than a cluster can have would take all of the loop's time.
+            guard nodes.count == parts.count - 2, slotCount <= KeySlot.count,
+                self.masters.count + self.replicas.count + nodes.count <= Self.nodeLimit
+            else { return nil }
             self.serve(Int(first)...Int(last), by: nodes[0])
             for replica in nodes.dropFirst() where !self.replicas.contains(replica) { self.replicas.append(replica) }
         }
@@ -32,7 +40,10 @@ struct ClusterLayout: Equatable {
     mutating func serve(_ slots: ClosedRange<Int>, by master: RedisAddress) {
         let index = self.masters.firstIndex(of: master) ?? self.masters.endIndex
         // Each slot has at most one master, so the number fits.
-        if index == self.masters.endIndex { self.masters.append(master) }
+        if index == self.masters.endIndex {
+            guard index < Self.nodeLimit else { return }
+            self.masters.append(master)
+        }
         guard let owner = Int16(exactly: index) else { return }
         for slot in slots { self.owners[slot] = owner }
     }
