@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Synchronization
 import Tintype
 import TintypeConcurrency
 import TintypeRedis
@@ -11,13 +12,17 @@ import TintypeRedis
 final class ChangeLog: Sendable {
     /// The approximate number of changes in the stream, unless it keeps them by age.
     private static let lengthLimit = "10000"
-    /// The number of changes to read at once.
-    private static let batchCount = 500
+    /// The most changes to read at once.
+    private static let largestBatch = 500
+    /// The bytes of a batch for which a read has time: the average change of a large batch has 8 kB.
+    private static let batchBytes = 4 << 20
 
     private let store: SharedStore
     private let name: String
     private let keepsByAge: Bool
     private let owner = TaskOwner()
+    /// The number of changes to read at once; smaller after reads that took too long.
+    private let batchCount = Atomic(ChangeLog.largestBatch)
 
     /// Creates a log whose stream has the name `name`.
     ///
@@ -70,22 +75,29 @@ final class ChangeLog: Sendable {
     /// Calls `apply` with the changes that are in the stream now, in batches, and moves `last` to the end of them.
     ///
     /// If the stream has removed changes that were not read, `apply` gets `nil` and then the remaining changes.
-    func apply(_ apply: @Sendable ([Change]?) async -> Void, after last: inout String) async throws {
-        while true {
-            var entries = try await self.entries(from: last)
+    ///
+    /// It stops at `end`, with changes left, if others append them faster than this.
+    func apply(
+        _ apply: @Sendable ([Change]?) async -> Void,
+        after last: inout String,
+        until end: ContinuousClock.Instant? = nil
+    ) async throws {
+        while end.map({ .now < $0 }) ?? true {
+            let batchCount = self.batchCount.load(ordering: .relaxed)
+            var entries = try await self.entries(from: last, count: batchCount + 1)
             if last != Change.start {
                 guard entries.first?.id == last else {
                     // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may
                     // count from an earlier moment.
-                    if entries.count > Self.batchCount { await apply(nil) }
+                    if entries.count > batchCount { await apply(nil) }
                     last = Change.start
                     continue
                 }
                 entries.removeFirst()
             }
-            guard let end = entries.last?.id else { return }
+            guard let newest = entries.last?.id else { return }
             await apply(entries.compactMap(\.change))
-            last = end
+            last = newest
         }
     }
 
@@ -95,18 +107,17 @@ final class ChangeLog: Sendable {
         await self.owner.waitForAll()
     }
 
-    private func entries(from identifier: String) async throws -> [(id: String, change: Change?)] {
-        let reply = try await self.store.run(
-            "XRANGE",
-            self.name,
-            identifier,
-            "+",
-            "COUNT",
-            "\(Self.batchCount + 1)",
-            key: self.name,
-            isReadOnly: true
-        )
-        return Change.entries(in: reply)
+    private func entries(from identifier: String, count: Int) async throws -> [(id: String, change: Change?)] {
+        let words = [self.name, identifier, "+", "COUNT", "\(count)"]
+        let command = RedisCommand("XRANGE", arguments: words.map { .text($0) }, key: self.name, isReadOnly: true)
+        do {
+            let reply = try await self.store.run(command, byteCount: Self.batchBytes)
+            self.batchCount.store(min(2 * count, Self.largestBatch), ordering: .relaxed)
+            return Change.entries(in: reply)
+        } catch let error as CacheError where error.code == .tierTimedOut {
+            self.batchCount.store(max(1, count / 4), ordering: .relaxed)
+            throw error
+        }
     }
 }
 

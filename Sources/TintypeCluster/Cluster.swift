@@ -133,7 +133,7 @@ public final class Cluster: Sendable {
         var last = Change.start
         let end = ContinuousClock.now + .seconds(1)
         // The first connection may take longer than a command.
-        while (try? await self.purges.apply(applyAll, after: &last)) == nil, .now < end {
+        while (try? await self.purges.apply(applyAll, after: &last, until: end)) == nil, .now < end {
             try? await Task.sleep(for: .milliseconds(50))
         }
         self.purges.follow(after: last, applyAll)

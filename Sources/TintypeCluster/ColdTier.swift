@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import Tintype
+import TintypeConcurrency
 
 /// A byte tier in a bucket of S3 or a compatible store: large, cheap and slow.
 ///
@@ -23,14 +24,16 @@ public import Tintype
 /// lists the entries of a family before their removal, and lets the store answer 404 for a missing object.
 ///
 /// An object that is damaged, or that another program has put there, is a miss.
-public struct ColdTier: ByteTier {
+public final class ColdTier: ByteTier {
     private let configuration: Configuration
     private let names: ObjectNames
     private let downloads: DownloadActor
+    /// Ends the reads of a store that does not answer, which would keep each load waiting.
+    private let circuit = Locked(Circuit())
 
     /// Creates a tier, without a connection and without a thread.
     ///
-    /// The first request starts a thread, which ends with the last copy of the tier.
+    /// The first request starts a thread, which ends with the tier.
     ///
     /// ```swift
     /// let tier = ColdTier(try ColdTier.Configuration(url: "s3://thumbnails?endpoint=http://minio:9000"))
@@ -64,13 +67,22 @@ public struct ColdTier: ByteTier {
     // MARK: Entries
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? {
-        var request = try self.request(.get, self.names.object(of: key))
-        request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
+        guard self.admits() else { throw Self.refusal }
+        let start = ContinuousClock.now
         do {
-            return ByteEntry(encoded: try await self.downloads.response(for: request).body, for: key)
+            var request = try self.request(.get, self.names.object(of: key))
+            request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
+            let body = try await self.downloads.response(for: request).body
+            self.end { _ = $0.succeed() }
+            return ByteEntry(encoded: body, for: key)
         } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
+            self.end { _ = $0.succeed() }
             return nil
+        } catch is CancellationError where .now - start < Self.patience {
+            self.end { $0.abandon(at: .now) }
+            throw CancellationError()
         } catch {
+            self.end { _ = $0.fail(at: .now) }
             throw self.failure(error, to: "read an entry")
         }
     }
@@ -110,7 +122,7 @@ public struct ColdTier: ByteTier {
 
     /// Removes all entries of the family of `key` with any revision, and returns whether there were any.
     ///
-    /// The tier lists them page by page, and deletes the entries of a page at once.
+    /// The tier lists them page by page, and deletes the entries of a page, some at once.
     public func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.names.family(of: key)
         var hasRemoved = false
@@ -120,7 +132,10 @@ public struct ColdTier: ByteTier {
                 let listing = try await self.listing(of: family, page: page)
                 let objects = listing.keys.filter { ObjectNames.isObject($0, of: family) }
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    for object in objects { group.addTask { try await self.delete(object) } }
+                    for (number, object) in objects.enumerated() {
+                        if number >= Self.deletionCount { _ = try await group.next() }
+                        group.addTask { try await self.delete(object) }
+                    }
                     try await group.waitForAll()
                 }
                 hasRemoved = hasRemoved || !objects.isEmpty
@@ -132,10 +147,34 @@ public struct ColdTier: ByteTier {
         return hasRemoved
     }
 
+    // MARK: Circuit
+
+    /// The time after which a cancelled read counts as failed: the cache cancels it at the end of its time budget.
+    private static let patience = Duration.seconds(4)
+
+    private static let refusal = CacheError(
+        code: .tierFailed,
+        message: "The cold store is not asked for a while, because reads have failed; it is tried again by itself."
+    )
+
+    // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
+
+    @inline(never)
+    private func admits() -> Bool { self.circuit.withLock { $0.admits(at: .now) } }
+
+    @inline(never)
+    private func end(_ change: (inout Circuit) -> Void) { self.circuit.withLock { change(&$0) } }
+
     // MARK: Requests
 
     /// The most bytes of an object beyond the bytes of its entry: the key, the metadata and checksums.
     private static let maximumHeadSize = 1 << 20
+
+    /// The most bytes of a list of 1,000 keys, each of which has at most 1,024 bytes.
+    private static let maximumListSize = 8 << 20
+
+    /// The number of objects that are deleted at once.
+    private static let deletionCount = 16
 
     /// The codes of failed responses that no entry of this tier can cause.
     private static let foreign: Set<TintypeErrorCode> = [.bodyTooLarge, .emptyBody]
@@ -158,8 +197,10 @@ public struct ColdTier: ByteTier {
         let token = page.map { (name: "continuation-token", value: Array($0.utf8)) }
         let items = [("list-type", "2"), ("max-keys", "\(self.configuration.pageSize)"), ("prefix", family)]
         let query = [token].compactMap(\.self) + items.map { ($0.0, Array($0.1.utf8)) }
-        let response = try await self.downloads.response(for: self.request(.get, "", query: query))
-        guard let listing = ObjectListing(response.body) else {
+        var request = try self.request(.get, "", query: query)
+        request.maximumBodySize = Self.maximumListSize
+        let response = try await self.downloads.response(for: request)
+        guard let listing = ObjectListing(response.body), listing.keys.count <= self.configuration.pageSize else {
             throw DownloadError(
                 code: .invalidResponse,
                 message: "It answered a request for a list with something else; check the endpoint in its URL."

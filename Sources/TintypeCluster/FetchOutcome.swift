@@ -38,6 +38,8 @@ enum FetchOutcome: Sendable {
         }
     }
 
+    private static let longestMessage = 16 << 10
+
     /// The stored form, or `nil` if the outcome cannot be encoded.
     var encoded: Data? {
         var head: Head
@@ -77,7 +79,12 @@ enum FetchOutcome: Sendable {
         else { return nil }
         let url = head.url.flatMap { URL(string: $0) }
         if let failure = head.failure {
-            guard let category = TintypeErrorCode.Category(rawValue: failure.category) else { return nil }
+            // Clients see the status and the code, and counters keep each code.
+            guard let category = TintypeErrorCode.Category(rawValue: failure.category),
+                (400...599).contains(failure.codeStatus), head.status.map({ (100...599).contains($0) }) ?? true,
+                failure.code.utf8.count <= 64, failure.code.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+                failure.message.utf8.count <= Self.longestMessage
+            else { return nil }
             self = .failure(
                 DownloadError(
                     code: TintypeErrorCode(failure.code, category, httpStatus: failure.codeStatus),

@@ -64,6 +64,8 @@ final class Leases: Sendable {
         local value = redis.call('HGET', KEYS[1], ARGV[1])
         if value then return value end
         if redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ARGV[3]) then return 1 end
+        local left = redis.call('PTTL', KEYS[2])
+        if left < 0 or left > 10 * ARGV[3] then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
         return 0
         """
     private static let renewal = """
@@ -183,7 +185,9 @@ final class Leases: Sendable {
             // The end of the turn may have come before.
             if Task.isCancelled { await self.end(place, .free) }
             return .leads
-        default: return .isTaken
+        case .integer(0): return .isTaken
+        // No server that this cluster can use answers so: make the entry without a lock.
+        default: return .leads
         }
     }
 

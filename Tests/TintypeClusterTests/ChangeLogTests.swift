@@ -38,6 +38,17 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a reader stops at the end of its time, and goes on later`() async throws {
+        try await self.run { _, log in
+            var last = Change.start
+            try await log.append("a")
+            let calls = CallLog()
+            try await log.apply({ calls.append($0?.map(\.text)) }, after: &last, until: .now)
+            #expect(calls.calls == [])
+            #expect(try await self.read(log, after: &last) == [["a"]])
+        }
+    }
+
     @Test func `a reader learns that changes are missing, and goes on with those that are left`() async throws {
         try await self.run { redis, log in
             var last = Change.start

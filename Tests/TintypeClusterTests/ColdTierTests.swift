@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import Tintype
+import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
 
@@ -144,6 +145,21 @@ struct ColdTierTests {
             #expect(try await downloads.response(for: request).status == 200)
             #expect(try await tier.entry(for: self.key()) == nil)
         }
+    }
+
+    @Test("a store that cannot be reached is soon not asked any more")
+    func outage() async throws {
+        // Nothing listens at this port.
+        var configuration = try ColdTier.Configuration(url: "s3://cache?endpoint=http://127.0.0.1:1")
+        configuration.retryPolicy = .never
+        let tier = ColdTier(configuration)
+        var messages: [String] = []
+        for _ in 0..<4 {
+            let error = await #expect(throws: CacheError.self) { _ = try await tier.entry(for: self.key()) }
+            messages.append(error?.message ?? "")
+        }
+        #expect(messages[2].contains("could not read an entry"))
+        #expect(messages[3].contains("is not asked for a while"))
     }
 
     @Test("an entry over the limit is neither accepted nor stored")

@@ -47,6 +47,27 @@ import TintypeTestSupport
         #expect(read?.headers["Retry-After"] == "7")
     }
 
+    @Test(arguments: [
+        ("forged", 200), ("forged", 100), ("forged", 999), ("forged", 600), ("a\r\nb", 502), ("\u{e9}", 502),
+    ])
+    func `a failure with a status or a code that no failure has is no outcome`(code: String, status: Int) throws {
+        let error = DownloadError(
+            code: TintypeErrorCode(code, .origin, httpStatus: status),
+            message: "No.",
+            url: self.url
+        )
+        let encoded = try #require(FetchOutcome.failure(error).encoded)
+        #expect(FetchOutcome(encoded: encoded) == nil)
+    }
+
+    @Test(arguments: [65, 3 << 20]) func `a failure with a long code is no outcome`(length: Int) throws {
+        let code = TintypeErrorCode(String(repeating: "a", count: length), .origin, httpStatus: 502)
+        let encoded = try #require(
+            FetchOutcome.failure(DownloadError(code: code, message: "No.", url: self.url)).encoded
+        )
+        #expect(FetchOutcome(encoded: encoded) == nil)
+    }
+
     @Test func `damaged bytes are no outcome`() throws {
         let response = DownloadResponse(body: Data(), url: self.url)
         let encoded = try #require(FetchOutcome.response(response).encoded)

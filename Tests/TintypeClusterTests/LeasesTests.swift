@@ -64,6 +64,23 @@ import TintypeTestTraits
         await second.redis.shutdown()
     }
 
+    @Test(arguments: [
+        ["SET", "{a}:lock:b", "x"], ["SET", "{a}:lock:b", "x", "EX", "864000"], ["LPUSH", "{a}:lock:b", "x"],
+    ])
+    func `a lock that no owner made expires`(command: [String]) async throws {
+        let redis = try await RedisServer()
+        let store = try self.makeStore(redis) {
+            $0.leaseLifetime = .milliseconds(300)
+            $0.waitLimit = .seconds(600)
+        }
+        _ = try await store.run(RedisCommand(command[0], arguments: command.dropFirst().map { .text($0) }, key: "{a}"))
+        let (leases, place) = (Leases(store), self.makePlace())
+        #expect(try await leases.data(at: place) == nil)
+        #expect(leases.count == 1)
+        await leases.end(place, .nothing)
+        await store.redis.shutdown()
+    }
+
     @Test func `a follower that has waited for its time goes on without the lock`() async throws {
         let redis = try await RedisServer()
         let first = try self.makeStore(redis)

@@ -37,7 +37,8 @@ final class TierTurns: Sendable {
     /// The turns of the load under way.
     @TaskLocal static var current: TierTurns?
 
-    fileprivate let start = ContinuousClock.now
+    /// The start of the load, or of the one that needs it.
+    fileprivate let start: ContinuousClock.Instant = TierTurns.current?.start ?? .now
     private let state = Locked(State())
 
     /// Adds a holder; the turns end when all holders have called ``release()``.

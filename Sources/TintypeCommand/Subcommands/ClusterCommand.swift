@@ -98,8 +98,13 @@ struct ClusterCommand: Subcommand {
 
         private func line(_ server: Server) -> String {
             let counts = server.statistics
-            let looks = counts.hits + counts.misses
-            let share = looks == 0 ? "no look-ups" : "\(100 * counts.hits / looks) % of \(looks) look-ups are hits"
+            // Redis may contain any numbers.
+            let looks = Double(counts.hits) + Double(counts.misses)
+            func whole(_ value: Double) -> Int { Int(max(-1e15, min(value, 1e15))) }
+            let share =
+                looks == 0
+                ? "no look-ups"
+                : "\(whole(100 * Double(counts.hits) / looks)) % of \(whole(looks)) look-ups are hits"
             return "  \(server.name.printable)  \(share)  \(counts.waits) waits, \(counts.waitsOver) in vain  "
                 + "circuit \(counts.isCircuitOpen ? "open" : "closed"), opened \(counts.circuitOpenings) times  "
                 + "\(counts.leases) locks  \(Int(server.ageInSeconds)) s ago"

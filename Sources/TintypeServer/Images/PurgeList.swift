@@ -101,7 +101,12 @@ final class PurgeList: Sendable {
     /// Adds one purge; returns false if it is known.
     private func add(_ line: String, at moment: Moment?, to state: inout State) -> Bool {
         let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let name = Self.name(parts[0], parts[1]) else { return false }
+        // A line break would forge another line of the file.
+        guard parts.count == 2, !parts[1].utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
+            let name = Self.name(parts[0], parts[1])
+        else { return false }
+        // After a moment in the future, later purges would count as known.
+        if let moment, moment > .latest { return false }
         if let moment, let known = state.moments[name], known >= moment { return false }
         let moment = moment ?? .after(state.moments.values.max())
         if state.moments.count >= Self.countLimit {
@@ -131,6 +136,11 @@ extension PurgeList.Moment: CustomStringConvertible {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let milliseconds = UInt64(parts[0]), let number = UInt64(parts[1]) else { return nil }
         self.init(milliseconds: milliseconds, number: number)
+    }
+
+    /// The latest moment of a purge that another machine's clock can have given: a day from now.
+    static var latest: Self {
+        Self(milliseconds: UInt64(max(0, (Date().timeIntervalSince1970 + 86_400) * 1_000)))
     }
 
     /// Now, or the next moment after `last` if the clock is behind it.

@@ -41,6 +41,17 @@ struct PurgeListTests {
     }
 
     @Test
+    func `a purge with a line break, or of a moment after tomorrow, does nothing`() throws {
+        let purges = PurgeList(file: nil)
+        try purges.purge("prefix https://a.example/\n1-1 prefix ")
+        let far = try #require(PurgeList.Moment("18446744073709551614-0"))
+        try purges.purge("prefix https://a.example/", at: far)
+        #expect(purges.cacheKey(of: "https://a.example/b.jpg") == nil)
+        try purges.purge("prefix https://a.example/")
+        #expect(purges.cacheKey(of: "https://a.example/b.jpg") != nil)
+    }
+
+    @Test
     func `purges outlive the process`() throws {
         let folder = try TemporaryDirectory()
         let file = folder.url(of: "purges")
@@ -78,10 +89,11 @@ struct PurgeListTests {
     @Test
     func `a purge is later than one whose moment has not come yet`() throws {
         let purges = PurgeList(file: nil)
-        let future = PurgeList.Moment(milliseconds: .max, number: 5)
+        let ahead = UInt64(Date().timeIntervalSince1970 * 1_000) + 40_000_000
+        let future = PurgeList.Moment(milliseconds: ahead, number: 5)
         try purges.purge("source https://a.example/b", at: future)
         try purges.purge("source https://a.example/b")
-        #expect(purges.cacheKey(of: "https://a.example/b") == "\(UInt64.max)-6 https://a.example/b")
+        #expect(purges.cacheKey(of: "https://a.example/b") == "\(ahead)-6 https://a.example/b")
     }
 
     @Test
