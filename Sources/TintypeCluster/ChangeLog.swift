@@ -89,7 +89,7 @@ final class ChangeLog: Sendable {
                 guard entries.first?.id == last else {
                     // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may
                     // count from an earlier moment.
-                    if entries.count > batchCount { await apply(nil) }
+                    if entries.count > batchCount, try await self.length() > Self.largestBatch { await apply(nil) }
                     last = Change.start
                     continue
                 }
@@ -105,6 +105,10 @@ final class ChangeLog: Sendable {
     func shutdown() async {
         self.owner.cancelAll()
         await self.owner.waitForAll()
+    }
+
+    private func length() async throws -> Int {
+        try await self.store.run("XLEN", self.name, key: self.name, isReadOnly: true).number.map { Int($0) } ?? 0
     }
 
     private func entries(from identifier: String, count: Int) async throws -> [(id: String, change: Change?)] {

@@ -81,6 +81,10 @@ public final class ColdTier: ByteTier {
         } catch is CancellationError where .now - start < Self.patience {
             self.end { $0.abandon(at: .now) }
             throw CancellationError()
+        } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 }) ?? false {
+            // The store works, but does not give this object.
+            self.end { _ = $0.succeed() }
+            throw self.failure(error, to: "read an entry")
         } catch {
             self.end { _ = $0.fail(at: .now) }
             throw self.failure(error, to: "read an entry")

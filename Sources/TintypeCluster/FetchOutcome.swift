@@ -81,7 +81,7 @@ enum FetchOutcome: Sendable {
         if let failure = head.failure {
             // Clients see the status and the code, and counters keep each code.
             guard let category = TintypeErrorCode.Category(rawValue: failure.category),
-                (400...599).contains(failure.codeStatus), head.status.map({ (100...599).contains($0) }) ?? true,
+                (400...599).contains(failure.codeStatus), head.status.map({ (100...999).contains($0) }) ?? true,
                 failure.code.utf8.count <= 64, failure.code.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
                 failure.message.utf8.count <= Self.longestMessage
             else { return nil }

@@ -10,6 +10,9 @@ import TintypeRedis
 /// A family of keys is one hash: the original and its variants are fields of it. So one command removes all of them,
 /// and Redis evicts them together. While one machine makes an entry, loads on the others wait for it.
 final class SharedTier: ByteTier {
+    /// The client refuses longer replies, which have the metadata as well.
+    private static let largestEntry = 120 << 20
+
     let name = "redis"
     private let store: SharedStore
     private let leases: Leases
@@ -26,7 +29,7 @@ final class SharedTier: ByteTier {
 
     /// Accepts entries up to ``Cluster/Configuration/maximumEntrySize``, derived ones as well.
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool {
-        byteCount <= self.store.configuration.maximumEntrySize
+        byteCount <= min(self.store.configuration.maximumEntrySize, Self.largestEntry)
     }
 
     // MARK: Reading

@@ -162,6 +162,15 @@ struct ColdTierTests {
         #expect(messages[3].contains("is not asked for a while"))
     }
 
+    @Test("a store that refuses a key is asked again each time, with the advice each time")
+    func refusedReads() async throws {
+        let tier = try await self.tier(secretKey: "wr0ngsecret")
+        for _ in 0..<5 {
+            let error = await #expect(throws: CacheError.self) { _ = try await tier.entry(for: self.key()) }
+            #expect(error?.message.contains("refused the key") == true)
+        }
+    }
+
     @Test("an entry over the limit is neither accepted nor stored")
     func limit() async throws {
         let tier = try await self.tier { $0.maximumEntrySize = 10 }

@@ -33,11 +33,20 @@ public struct EncodedResponse: Sendable {
     /// The encoded bytes.
     public var data: Data { self.entry.data }
 
-    /// The media type, for `Content-Type`.
+    /// The media type, for `Content-Type`; `application/octet-stream` unless it is that of an image other than SVG.
     public var mediaType: String {
         // An entry of a tier that others can write to must not turn into a document.
-        let type = self.entry.metadata.extra[Self.mediaTypeName]?.lowercased() ?? ""
-        return type.hasPrefix("image/") && !type.hasPrefix("image/svg") ? type : "application/octet-stream"
+        let type = self.entry.metadata.extra[Self.mediaTypeName] ?? ""
+        let isImage =
+            type.hasPrefix("image/") && !type.hasPrefix("image/svg")
+            && type.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "+")...UInt8(ascii: "9"):
+                    byte != UInt8(ascii: ",")
+                default: false
+                }
+            }
+        return isImage ? type : "application/octet-stream"
     }
 
     /// A strong tag of these very bytes with its quotes, for `ETag` (RFC 9110, 8.8.3).

@@ -21,11 +21,12 @@ struct ClusterLayout: Equatable {
             let nodes = parts[2...].compactMap { Self.node($0, from: address) }
             slotCount += Int(last - first) + 1
             // Each slot belongs to one range. More nodes than a cluster can have would take all of the loop's time.
-            guard nodes.count == parts.count - 2, slotCount <= KeySlot.count,
-                self.masters.count + self.replicas.count + nodes.count <= Self.nodeLimit
-            else { return nil }
+            guard nodes.count == parts.count - 2, slotCount <= KeySlot.count, nodes.count <= Self.nodeLimit else {
+                return nil
+            }
             self.serve(Int(first)...Int(last), by: nodes[0])
             for replica in nodes.dropFirst() where !self.replicas.contains(replica) { self.replicas.append(replica) }
+            guard self.masters.count + self.replicas.count <= 2 * Self.nodeLimit else { return nil }
         }
         self.replicas.removeAll(where: self.masters.contains)
     }

@@ -104,7 +104,15 @@ struct PurgeHandler: Sendable {
         }
         let old = self.purges.cacheKey(of: line.name)
         let identifier = try await self.cluster?.announce(purge: line.text)
-        try self.purges.purge(line.text, at: identifier.flatMap { PurgeList.Moment($0) })
+        let moment = identifier.flatMap { PurgeList.Moment($0) }
+        if let moment, moment > .latest {
+            throw CacheError(
+                code: .tierFailed,
+                message:
+                    "The clock of Redis is a day ahead of the clock of this server, so no server purges; set the clocks."
+            )
+        }
+        try self.purges.purge(line.text, at: moment)
         // Remove the bytes of web sources at once. Other entries stay until they are evicted: no look-up uses their old
         // keys again.
         guard line.kind == "source", let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https"
