@@ -33,7 +33,7 @@ extension Cluster {
         public var revision = ""
         /// The time after the last store in a family after which Redis removes it; default 7 days.
         public var entryLifetime = Duration.seconds(604_800)
-        /// The size of the largest entry in bytes; default 4 MiB.
+        /// The size of the largest entry in bytes; default 4 MiB, at most 120 MiB.
         public var maximumEntrySize = 4 << 20
         /// The lifetime of a lock, which its owner renews after a third of it; default 6 seconds.
         ///

@@ -126,7 +126,7 @@ public final class ColdTier: ByteTier {
 
     /// Removes all entries of the family of `key` with any revision, and returns whether there were any.
     ///
-    /// The tier lists them page by page, and deletes the entries of a page, some at once.
+    /// The tier lists them page by page, and deletes up to 16 entries of a page at once.
     public func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.names.family(of: key)
         var hasRemoved = false

@@ -90,6 +90,9 @@ import Testing
         let nodes = (0..<1_001).map { Self.node("a", Int64($0 + 1)) }
         let many = RedisValue.array([.array([.integer(0), .integer(1)] + nodes)])
         #expect(ClusterLayout(many, from: Self.here) == nil)
+        let masters = nodes.enumerated().map { Self.range(Int64($0.offset), Int64($0.offset), $0.element) }
+        #expect(ClusterLayout(.array(masters), from: Self.here) == nil)
+        #expect(ClusterLayout(.array(masters.dropLast()), from: Self.here)?.masters.count == 1_000)
         let range = Self.range(0, 16_383, Self.node("a", 1))
         #expect(ClusterLayout(.array([range]), from: Self.here) != nil)
         #expect(ClusterLayout(.array([range, range]), from: Self.here) == nil)

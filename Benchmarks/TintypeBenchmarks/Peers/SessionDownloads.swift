@@ -22,7 +22,8 @@ enum SessionDownloads {
             guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
             return URLRequest(url: url)
         }
-        let note = "one session, httpMaximumConnectionsPerHost \(connections), the faster of 6 and 64"
+        let choice = target.load.needsConnections ? "" : ", the faster of 6 and 64"
+        let note = "one session, httpMaximumConnectionsPerHost \(connections)\(choice)"
         return Contestant(counts: min(60, target.load.leastCount)...200_000, note: note) { count in
             try await Fetching.measure(count: count, width: requests.count) { lane in
                 let (data, response) = try await session.data(for: requests[lane])

@@ -99,8 +99,8 @@ static inline void chiredis_install(chiredis_guard *guard, redisAsyncContext *co
     reader->privdata = guard;
 }
 
-/// Whether the incomplete part of a reply is a line of more than `limit` bytes, in whose whole hiredis searches for the
-/// end whenever bytes arrive.
+/// Whether the incomplete part of a reply is a line of more than `limit` bytes. hiredis searches all of it for its end
+/// whenever bytes arrive.
 static inline int chiredis_has_endless_line(const redisAsyncContext *context, size_t limit) {
     const redisReader *reader = context->c.reader;
     if (reader->ridx < 0 || reader->len - reader->pos <= limit) return 0;

@@ -33,19 +33,14 @@ public struct EncodedResponse: Sendable {
     /// The encoded bytes.
     public var data: Data { self.entry.data }
 
-    /// The media type, for `Content-Type`; `application/octet-stream` unless it is that of an image other than SVG.
+    /// The media type, for `Content-Type`.
+    ///
+    /// It is `application/octet-stream` if the entry names SVG, or a type that is not an image.
     public var mediaType: String {
         // An entry of a tier that others can write to must not turn into a document.
         let type = self.entry.metadata.extra[Self.mediaTypeName] ?? ""
-        let isImage =
-            type.hasPrefix("image/") && !type.hasPrefix("image/svg")
-            && type.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "+")...UInt8(ascii: "9"):
-                    byte != UInt8(ascii: ",")
-                default: false
-                }
-            }
+        let subtype = String(type.dropFirst("image/".count))
+        let isImage = type.hasPrefix("image/") && FieldText.isToken(subtype) && !subtype.lowercased().hasPrefix("svg")
         return isImage ? type : "application/octet-stream"
     }
 

@@ -65,8 +65,7 @@ struct MemoryFastPath: Sendable {
         guard plan.image.query.contains(.memory),
             let entry = request.lookInMemory({ self.memory.entry(for: $0) })
         else { return nil }
-        let freshness = entry.metadata?.response?.freshness
-        let decision = self.rules.decision(freshness, of: request, under: plan.policy)
+        let decision = self.rules.decision(entry.metadata?.response?.freshness, of: request, under: plan.policy)
         return decision == .revalidate ? nil : (entry, decision)
     }
 

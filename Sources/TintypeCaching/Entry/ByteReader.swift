@@ -50,9 +50,9 @@ struct ByteReader {
         return Date(timeIntervalSinceReferenceDate: seconds)
     }
 
-    /// The seconds from the reference date to a date that an entry may have: some 3,000 years before and after.
+    /// The dates that an entry may have, in seconds from the reference date: about 3,000 years before and after.
     ///
-    /// The counts of seconds of others would not fit into numbers elsewhere.
+    /// The seconds of later dates may not fit into an integer.
     static let dates = -1e11...1e11
 
     /// Reads `count` bytes of valid UTF-8.

@@ -141,7 +141,7 @@ extension EntryMetadata {
     }
 
     private static func append(_ date: Date?, as tag: Tag, to writer: inout ByteWriter) {
-        // Infinity and NaN are not dates; omit them.
+        // A reader would refuse the entry.
         guard let date, ByteReader.dates.contains(date.timeIntervalSinceReferenceDate) else { return }
         self.append(date.timeIntervalSinceReferenceDate.bitPattern, as: tag, to: &writer)
     }

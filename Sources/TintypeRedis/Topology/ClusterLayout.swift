@@ -26,7 +26,7 @@ struct ClusterLayout: Equatable {
             }
             self.serve(Int(first)...Int(last), by: nodes[0])
             for replica in nodes.dropFirst() where !self.replicas.contains(replica) { self.replicas.append(replica) }
-            guard self.masters.count + self.replicas.count <= 2 * Self.nodeLimit else { return nil }
+            guard self.masters.count + self.replicas.count <= Self.nodeLimit else { return nil }
         }
         self.replicas.removeAll(where: self.masters.contains)
     }
@@ -42,7 +42,7 @@ struct ClusterLayout: Equatable {
         let index = self.masters.firstIndex(of: master) ?? self.masters.endIndex
         // Each slot has at most one master, so the number fits.
         if index == self.masters.endIndex {
-            guard index < Self.nodeLimit else { return }
+            guard index <= Self.nodeLimit else { return }
             self.masters.append(master)
         }
         guard let owner = Int16(exactly: index) else { return }

@@ -42,8 +42,11 @@ struct PurgeListTests {
 
     @Test
     func `a purge with a line break, or of a moment after tomorrow, does nothing`() throws {
-        let purges = PurgeList(file: nil)
-        try purges.purge("prefix https://a.example/\n1-1 prefix ")
+        let folder = try TemporaryDirectory()
+        let file = folder.url(of: "purges")
+        let purges = PurgeList(file: file)
+        try purges.purge("prefix https://b.example/\n1-1 prefix ")
+        #expect(PurgeList(file: file).cacheKey(of: "https://a.example/b.jpg") == nil)
         let far = try #require(PurgeList.Moment("18446744073709551614-0"))
         try purges.purge("prefix https://a.example/", at: far)
         #expect(purges.cacheKey(of: "https://a.example/b.jpg") == nil)
