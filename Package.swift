@@ -339,7 +339,8 @@ let package = Package(
         tests(
             "TintypeCommandTests",
             [
-                "TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport", "CTintypeZlib",
+                "TintypeCommand", "Tintype", "TintypeCluster", "TintypeConcurrency", "TintypeImage", "TintypeTestSupport",
+                "CTintypeZlib",
             ]
         ),
     ],

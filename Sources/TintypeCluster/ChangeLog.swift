@@ -22,7 +22,7 @@ final class ChangeLog: Sendable {
     private let keepsByAge: Bool
     private let owner = TaskOwner()
     /// The number of changes to read at once; smaller after reads that took too long.
-    private let batchCount = Atomic(ChangeLog.largestBatch)
+    let batchCount = Atomic(ChangeLog.largestBatch)
 
     /// Creates a log whose stream has the name `name`.
     ///

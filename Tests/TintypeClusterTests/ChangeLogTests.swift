@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import Testing
 import TintypeConcurrency
 import TintypeTestSupport
@@ -73,6 +74,21 @@ import TintypeTestTraits
             try redis.run("XADD", "tintype:1:changes", "1-1", "node", "b")
             #expect(try await self.read(log, after: &last) == [["b"]])
             #expect(last == "1-1")
+        }
+    }
+
+    @Test func `a reader that reads little at once misses no change of a new stream`() async throws {
+        try await self.run { redis, log in
+            var last = Change.start
+            try await log.append("a")
+            _ = try await self.read(log, after: &last)
+            // Reads took too long.
+            log.batchCount.store(1, ordering: .relaxed)
+            try redis.run("DEL", "tintype:1:changes")
+            for number in 1...3 { try redis.run("XADD", "tintype:1:changes", "\(number)-1", "node", "\(number)") }
+            let calls = try await self.read(log, after: &last)
+            #expect(!calls.contains(nil))
+            #expect(calls.compactMap(\.self).joined().elementsEqual(["1", "2", "3"]))
         }
     }
 

@@ -7,6 +7,8 @@ import Tintype
 import TintypeTestSupport
 import TintypeTestTraits
 
+@testable import TintypeCluster
+
 /// Three processes of `tintype serve` with one Redis.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ServeClusterTests {
     private struct Server {
@@ -96,6 +98,22 @@ import TintypeTestTraits
         for server in servers {
             server.process.signal(SIGTERM)
             #expect(await server.process.wait() == 0)
+        }
+    }
+
+    @Test func `the status shows counts of any size`() async throws {
+        let redis = try await RedisServer()
+        var statistics = ClusterStatistics()
+        (statistics.hits, statistics.misses, statistics.waits, statistics.leases) = (.max, .max, .min, .max)
+        for (name, date) in [("now", Date()), ("later", Date.distantFuture)] {
+            let process = ClusterStatus.Process(name: name, reportedAt: date, statistics: statistics)
+            let value = String(decoding: try JSONEncoder().encode(process), as: UTF8.self)
+            try redis.run("HSET", "tintype:1:processes", name, value)
+        }
+        for options in [[], ["--json"]] {
+            let url = "redis://127.0.0.1:\(redis.port)"
+            let status = try await self.fixture.run(["cluster", "status", "--shared", url] + options)
+            #expect(status.code == 0 && status.output.contains("later"), "\(status.testDescription)")
         }
     }
 

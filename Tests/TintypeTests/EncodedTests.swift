@@ -65,6 +65,19 @@ import TintypeTestTraits
         #expect(response.metrics.decode > .zero)
     }
 
+    @Test(arguments: [
+        ("image/webp", "image/webp"), ("image/x-icon", "image/x-icon"), ("", Self.bytes), ("text/html", Self.bytes),
+        ("image/svg+xml", Self.bytes), ("image/SVG+xml", Self.bytes), ("image/", Self.bytes),
+        ("image/png\r\nX-A: b", Self.bytes), ("image/png, text/html", Self.bytes),
+    ])
+    func `an entry that others wrote is sent as an image or as bytes, never as a document`(type: String, sent: String) {
+        let metadata = EntryMetadata(extra: ["encoded-type": type])
+        let entry = EncodedEntry(key: CacheKey("a"), data: Data(), metadata: metadata)
+        #expect(EncodedResponse(entry, source: .disk).mediaType == sent)
+    }
+
+    private static let bytes = "application/octet-stream"
+
     @Test func `each option of an encoding makes another image`() {
         let key = CacheKey("https://example.org/a")
         var options = EncodeOptions()

@@ -33,10 +33,7 @@ struct BytesLoad: Sendable {
                     + "allow the load to ask the origin."
             )
         }
-        if known == nil, let failure = self.rememberedFailure {
-            self.services.activities.counters.countRememberedFailure()
-            throw failure
-        }
+        if known == nil, let failure = self.rememberedFailure() { throw failure }
         if !self.flight.hasTurn {
             try await self.flight.record.timing(\.queue) { try await self.loader.waitForTurn(of: self.flight) }
             (answer, known) = try await self.look()
@@ -48,12 +45,9 @@ struct BytesLoad: Sendable {
             known = StoredSource(key: self.request.key, metadata: held, isOnDisk: false)
         }
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
-        let remembered = self.rememberedFailure
+        let remembered = self.rememberedFailure()
         do {
-            if let remembered {
-                self.services.activities.counters.countRememberedFailure()
-                throw remembered
-            }
+            if let remembered { throw remembered }
             let response = try await exchange.response(validating: known)
             self.services.failures.forget(self.request.sourceKey, for: self.request)
             return response
@@ -70,13 +64,16 @@ struct BytesLoad: Sendable {
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
-    private var rememberedFailure: (any Error)? {
-        self.services.failures.failure(
+    /// Returns the failure with which the load ends, if it is remembered; counts it.
+    private func rememberedFailure() -> (any Error)? {
+        let failure = self.services.failures.failure(
             of: self.request.sourceKey,
             for: self.request,
             self.flight.demand,
             under: self.plan.policy
         )
+        if failure != nil { self.services.activities.counters.countRememberedFailure() }
+        return failure
     }
 
     private func remember(_ error: DownloadError) async {

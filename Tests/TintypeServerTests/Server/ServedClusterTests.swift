@@ -113,6 +113,16 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a purge is refused while the clock of Redis is days ahead`() async throws {
+        let redis = try await RedisServer()
+        let (origin, _) = try self.origin()
+        let ahead = Int64((Date().timeIntervalSince1970 + 2 * 86_400) * 1_000)
+        try redis.run("XADD", "tintype:1:purges", "\(ahead)-0", "node", "prefix https://example.org/")
+        try await self.run(redis, count: 1) { services in
+            #expect(await self.purge("source \(origin.url("/a").absoluteString)", on: services[0]) == 503)
+        }
+    }
+
     @Test func `new signing keys keep what the servers share`() async throws {
         let redis = try await RedisServer()
         let (origin, _) = try self.origin()
