@@ -87,9 +87,9 @@ final class ChangeLog: Sendable {
             var entries = try await self.entries(from: last, count: batchCount + 1)
             if last != Change.start {
                 guard entries.first?.id == last else {
-                    // A full batch follows if this reader was too slow. Otherwise Redis has lost the stream, and may
-                    // count from an earlier moment.
-                    if entries.count > batchCount, try await self.length() > Self.largestBatch { await apply(nil) }
+                    // If this reader was too slow, a full batch follows and the rest of the stream is newer. Otherwise
+                    // Redis has lost the end of the stream or all of it, and may count from an earlier moment.
+                    if entries.count > batchCount, try await self.hasOnlyChanges(after: last) { await apply(nil) }
                     last = Change.start
                     continue
                 }
@@ -107,8 +107,14 @@ final class ChangeLog: Sendable {
         await self.owner.waitForAll()
     }
 
-    private func length() async throws -> Int {
-        try await self.store.run("XLEN", self.name, key: self.name, isReadOnly: true).number.map { Int($0) } ?? 0
+    /// Returns whether the stream has more than a batch of changes, all of them later than `last`.
+    private func hasOnlyChanges(after last: String) async throws -> Bool {
+        let length = try await self.store.run("XLEN", self.name, key: self.name, isReadOnly: true).number ?? 0
+        let words = [self.name, "-", "+", "COUNT", "1"]
+        let command = RedisCommand("XRANGE", arguments: words.map { .text($0) }, key: self.name, isReadOnly: true)
+        let oldest = Change.entries(in: try await self.store.run(command)).first?.id ?? Change.start
+        let isNewer = Change.moment(of: last).lexicographicallyPrecedes(Change.moment(of: oldest))
+        return length > Self.largestBatch && isNewer
     }
 
     private func entries(from identifier: String, count: Int) async throws -> [(id: String, change: Change?)] {
@@ -133,6 +139,11 @@ struct Change: Equatable {
     let id: String
     let node: String
     let text: String
+
+    /// The parts of an identifier: milliseconds since 1970, and a number that counts within one.
+    static func moment(of identifier: String) -> [UInt64] {
+        identifier.split(separator: "-").map { UInt64($0) ?? 0 }
+    }
 
     /// Reads the reply to `XRANGE`: the identifier of each entry and its change, or `nil` for an entry of another form.
     static func entries(in value: RedisValue) -> [(id: String, change: Change?)] {

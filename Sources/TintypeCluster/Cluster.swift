@@ -85,11 +85,7 @@ public final class Cluster: Sendable {
     }
 
     /// The counts of this process.
-    public var statistics: ClusterStatistics {
-        var statistics = self.store.statistics
-        statistics.leases = self.leases.count
-        return statistics
-    }
+    public var statistics: ClusterStatistics { self.store.statistics(self.leases) }
 
     /// Removes all images whose origin gave them a tag, in `Cache-Tag` or `Surrogate-Key`, from all machines.
     ///
@@ -133,7 +129,7 @@ public final class Cluster: Sendable {
         var last = Change.start
         let end = ContinuousClock.now + .seconds(1)
         // The first connection may take longer than a command.
-        while (try? await self.purges.apply(applyAll, after: &last, until: end)) == nil, .now < end {
+        while (try? await self.purges.apply(applyAll, after: &last, until: end)) == nil, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(50))
         }
         self.purges.follow(after: last, applyAll)

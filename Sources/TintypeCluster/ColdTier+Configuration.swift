@@ -19,6 +19,11 @@ extension ColdTier {
         ///
         /// The default is 64 MiB.
         public var maximumEntrySize = 64 << 20
+        /// The longest time for a look-up, a store or a removal, after which the cache continues without it.
+        ///
+        /// The default is five seconds, because an object store takes tens of milliseconds, and longer for large
+        /// entries.
+        public var timeBudget = Duration.seconds(5)
         /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()
 

@@ -15,7 +15,8 @@ import TintypeConcurrency
 /// ```
 ///
 /// Stores are write-behind: the cache runs them in the background, in the order of their calls, and no load waits for
-/// them. The time budget of the cache applies to each, so choose one in which the largest entry can be sent.
+/// them. Each has ``Configuration/timeBudget``, so choose one in which the largest entry can be sent: an entry of 64 MiB
+/// needs 13 MB/s to be sent in five seconds.
 ///
 /// The tier never removes an entry because of its age, and has no limit of size. Give the bucket a lifecycle rule that
 /// expires old objects.
@@ -28,7 +29,7 @@ public final class ColdTier: ByteTier {
     private let configuration: Configuration
     private let names: ObjectNames
     private let downloads: DownloadActor
-    /// Ends the reads of a store that does not answer, which would keep each load waiting.
+    /// Ends the requests to a store that does not answer, which would keep each load waiting.
     private let circuit = Locked(Circuit())
 
     /// Creates a tier, without a connection and without a thread.
@@ -46,8 +47,8 @@ public final class ColdTier: ByteTier {
         downloads.maximumConnectionsPerHost = 32
         // The store redirects requests for a bucket of another region, which a signature for this region cannot follow.
         downloads.maximumRedirects = 0
-        // The cache has a time budget. These limits only end requests that nobody waits for.
-        downloads.timeout = .seconds(60)
+        // The cache applies the time budget. This limit only ends requests that nobody waits for.
+        downloads.timeout = configuration.timeBudget * 2
         downloads.firstByteTimeout = nil
         downloads.acceptHeader = ""
         self.downloads = DownloadActor(configuration: downloads)
@@ -55,8 +56,8 @@ public final class ColdTier: ByteTier {
 
     public var name: String { self.configuration.name }
 
-    /// Five seconds, because an object store takes tens of milliseconds, and longer for large entries.
-    public var timeBudget: Duration? { .seconds(5) }
+    /// The time budget of the configuration.
+    public var timeBudget: Duration? { self.configuration.timeBudget }
 
     /// Returns whether the tier stores an entry of this size: an original or a derived entry up to
     /// ``Configuration/maximumEntrySize``.
@@ -67,27 +68,14 @@ public final class ColdTier: ByteTier {
     // MARK: Entries
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? {
-        guard self.admits() else { throw Self.refusal }
-        let start = ContinuousClock.now
-        do {
+        try await self.calling("read an entry") {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
-            let body = try await self.downloads.response(for: request).body
-            self.end { _ = $0.succeed() }
-            return ByteEntry(encoded: body, for: key)
-        } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
-            self.end { _ = $0.succeed() }
-            return nil
-        } catch is CancellationError where .now - start < Self.patience {
-            self.end { $0.abandon(at: .now) }
-            throw CancellationError()
-        } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 }) ?? false {
-            // The store works, but does not give this object.
-            self.end { _ = $0.succeed() }
-            throw self.failure(error, to: "read an entry")
-        } catch {
-            self.end { _ = $0.fail(at: .now) }
-            throw self.failure(error, to: "read an entry")
+            do {
+                return ByteEntry(encoded: try await self.downloads.response(for: request).body, for: key)
+            } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
+                return nil
+            }
         }
     }
 
@@ -103,24 +91,16 @@ public final class ColdTier: ByteTier {
         let object = ByteEntry(data: data, metadata: metadata).encoded(for: key)
         var request = try self.request(.put(object), self.names.object(of: key))
         request.headers = ["Content-Type": "application/octet-stream"]
-        // The store sends nothing while it receives.
-        request.timeout = .seconds(600)
-        do {
-            _ = try await self.downloads.response(for: request)
-        } catch {
-            throw self.failure(error, to: "store an entry")
-        }
+        _ = try await self.calling("store an entry") { try await self.downloads.response(for: request) }
     }
 
     public func remove(_ key: CacheKey) async throws -> Bool {
         let object = self.names.object(of: key)
-        do {
+        return try await self.calling("remove an entry") {
             // The answer to a deletion does not tell whether there was an object.
             let isThere = try await self.sends(.head, object)
             try await self.delete(object)
             return isThere
-        } catch {
-            throw self.failure(error, to: "remove an entry")
         }
     }
 
@@ -129,9 +109,9 @@ public final class ColdTier: ByteTier {
     /// The tier lists them page by page, and deletes up to 16 entries of a page at once.
     public func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.names.family(of: key)
-        var hasRemoved = false
-        var page: String?
-        do {
+        return try await self.calling("remove the entries of a family") {
+            var hasRemoved = false
+            var page: String?
             repeat {
                 let listing = try await self.listing(of: family, page: page)
                 let objects = listing.keys.filter { ObjectNames.isObject($0, of: family) }
@@ -145,21 +125,38 @@ public final class ColdTier: ByteTier {
                 hasRemoved = hasRemoved || !objects.isEmpty
                 page = listing.nextPage
             } while page != nil
-        } catch {
-            throw self.failure(error, to: "remove the entries of a family")
+            return hasRemoved
         }
-        return hasRemoved
     }
 
     // MARK: Circuit
 
-    /// The time after which a cancelled read counts as failed: the cache cancels it at the end of its time budget.
-    private static let patience = Duration.seconds(4)
-
     private static let refusal = CacheError(
         code: .tierFailed,
-        message: "The cold store is not asked for a while, because reads have failed; it is tried again by itself."
+        message: "The cold store is not asked for a while, because it has failed; it is tried again by itself."
     )
+
+    /// Runs requests of one call, unless the store has failed, and records whether it has answered.
+    private func calling<Result>(_ act: String, _ requests: () async throws -> Result) async throws -> Result {
+        guard self.admits() else { throw Self.refusal }
+        let start = ContinuousClock.now
+        do {
+            let result = try await requests()
+            self.end { _ = $0.succeed() }
+            return result
+        } catch is CancellationError where .now - start < self.configuration.timeBudget * 0.8 {
+            // The caller has left; later, the time budget has ended the call.
+            self.end { $0.abandon(at: .now) }
+            throw CancellationError()
+        } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
+            // The store works, but refuses this request, or is full.
+            self.end { _ = $0.succeed() }
+            throw self.failure(error, to: act)
+        } catch {
+            self.end { _ = $0.fail(at: .now) }
+            throw self.failure(error, to: act)
+        }
+    }
 
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 

@@ -68,12 +68,10 @@ final class Heartbeat: Sendable {
 
     /// Reports once; returns whether Redis has accepted the report.
     private static func report(_ store: SharedStore, _ leases: Leases) async -> Bool {
-        var statistics = store.statistics
-        statistics.leases = leases.count
         let process = ClusterStatus.Process(
             name: store.configuration.nodeName,
             reportedAt: Date(),
-            statistics: statistics
+            statistics: store.statistics(leases)
         )
         guard let value = try? JSONEncoder().encode(process) else { return false }
         let name = self.name(store)

@@ -30,7 +30,8 @@ struct SharedFetcher: ImageFetching {
             return try await self.fetch(request, observer, failures)
         }
         let family = self.store.name("fetch", "{\(Self.digest(of: request, conditions: true))}")
-        let place = Leases.Place(family: family, field: Self.field, turn: TierTurn())
+        let limit = self.store.configuration.maximumEntrySize
+        let place = Leases.Place(family: family, field: Self.field, byteCount: limit, turn: TierTurn())
         let known = try? await self.leases.data(at: place)
         guard !Task.isCancelled else {
             await self.leases.end(place, .free)

@@ -103,12 +103,16 @@ final class SharedStore: Sendable {
         )
     }
 
-    var statistics: ClusterStatistics {
-        self.state.withLock { state in
+    /// Returns the counts of this process, with the locks that it holds.
+    @inline(never)
+    func statistics(_ leases: Leases? = nil) -> ClusterStatistics {
+        var counts = self.state.withLock { state in
             var counts = state.counts
             counts.isCircuitOpen = state.isOpen
             return counts
         }
+        counts.leases = leases?.count ?? 0
+        return counts
     }
 
     @inline(never)
@@ -170,15 +174,14 @@ final class SharedStore: Sendable {
 
     @inline(never)
     private func fail(_ command: RedisCommand, _ error: RedisError) {
-        let mustReport = self.state.withLock { state in
-            state.counts.calls += 1
+        self.state.withLock { state in
             state.counts.failedCalls += 1
             state.counts.lastError = error.message
-            guard error.code.isOutage else {
-                // Redis has answered.
-                _ = state.change(command) { $0.succeed() }
-                return false
-            }
+        }
+        // Redis has answered.
+        guard error.code.isOutage else { return self.succeed(command) }
+        let mustReport = self.state.withLock { state in
+            state.counts.calls += 1
             let wasOpen = state.isOpen
             let hasOpened = state.change(command) { $0.fail(at: .now) } && !wasOpen
             if hasOpened { state.counts.circuitOpenings += 1 }
@@ -200,7 +203,7 @@ extension RedisError.Code {
     /// Whether the store itself has failed, unlike an answer that refuses one command.
     fileprivate var isOutage: Bool {
         switch self {
-        case .serverError, .invalidCommand, .invalidConfiguration: false
+        case .serverError, .invalidCommand: false
         default: true
         }
     }

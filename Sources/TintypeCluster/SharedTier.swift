@@ -60,7 +60,9 @@ final class SharedTier: ByteTier {
     }
 
     /// The field of an entry without its bytes.
-    private func head(of key: CacheKey) -> String { "\(self.store.field(of: key))-head" }
+    ///
+    /// Any text may follow the field of a derived entry as its revision, so the mark of a head comes first.
+    private func head(of key: CacheKey) -> String { "head-\(self.store.field(of: key))" }
 
     /// Returns the entry of `key`, and waits for it if another machine is making it.
     ///
@@ -118,8 +120,6 @@ final class SharedTier: ByteTier {
         for tag in metadata.tags { try? await self.note(key.root, under: tag) }
     }
 
-    private var lifetime: String { "\(self.store.configuration.entryLifetime.milliseconds)" }
-
     func remove(_ key: CacheKey) async throws -> Bool {
         let family = self.store.family(of: key)
         let fields = (self.store.field(of: key), self.head(of: key))
@@ -139,10 +139,21 @@ final class SharedTier: ByteTier {
 
     /// Records that a family has a tag of its origin.
     private func note(_ root: CacheKey, under tag: String) async throws {
-        let name = self.store.name("tag", tag)
-        _ = try await self.store.run("SADD", name, root.text, key: name)
-        _ = try await self.store.run("PEXPIRE", name, self.lifetime, key: name)
+        let (name, lifetime) = (self.tagName(tag), "\(self.store.configuration.entryLifetime.milliseconds)")
+        _ = try await self.store.run("EVAL", Self.noting, "1", name, lifetime, root.text, key: name)
     }
+
+    /// Families whose entries have expired leave, so that the list of a tag in constant use does not grow for ever.
+    private static let noting = """
+        local now = redis.call('TIME')[1] * 1000
+        redis.call('ZADD', KEYS[1], now, ARGV[2])
+        redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[1])
+        redis.call('PEXPIRE', KEYS[1], ARGV[1])
+        return 1
+        """
+
+    /// The name of the sorted set of the families that have a tag, by the time of the last store.
+    private func tagName(_ tag: String) -> String { self.store.name("tags", tag) }
 
     /// The cursor before the first families of a tag, and after the last ones.
     static let startCursor = "0"
@@ -151,20 +162,22 @@ final class SharedTier: ByteTier {
     ///
     /// A scan ends, although loads may add families meanwhile.
     func families(tagged tag: String, from cursor: String) async throws -> (families: [CacheKey], next: String) {
-        let name = self.store.name("tag", tag)
-        let reply = try await self.store.run("SSCAN", name, cursor, "COUNT", "500", key: name, isReadOnly: true)
+        let name = self.tagName(tag)
+        let reply = try await self.store.run("ZSCAN", name, cursor, "COUNT", "500", key: name, isReadOnly: true)
         guard let parts = reply.elements, parts.count == 2, let next = parts[0].text else {
             throw CacheError(code: .tierFailed, message: "Redis has not listed the sources of the tag \(tag).")
         }
-        return ((parts[1].elements ?? []).compactMap(\.text).map { CacheKey($0) }, next)
+        // A score follows each member.
+        let members = (parts[1].elements ?? []).enumerated().filter { $0.offset.isMultiple(of: 2) }
+        return (members.compactMap(\.element.text).map { CacheKey($0) }, next)
     }
 
     /// Forgets that removed families have a tag.
     func forget(_ families: [CacheKey], tagged tag: String) async throws {
         guard !families.isEmpty else { return }
-        let name = self.store.name("tag", tag)
+        let name = self.tagName(tag)
         let words = [name] + families.map(\.text)
-        _ = try await self.store.run(RedisCommand("SREM", arguments: words.map { .text($0) }, key: name))
+        _ = try await self.store.run(RedisCommand("ZREM", arguments: words.map { .text($0) }, key: name))
         // A load may have stored a family again before its tag was removed.
         for root in families {
             let family = self.store.family(of: root)

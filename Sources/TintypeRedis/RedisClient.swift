@@ -32,7 +32,7 @@ public final class RedisClient: Sendable {
     }
 
     deinit {
-        guard case .running(let engine) = self.state.withLock({ $0 }) else { return }
+        guard let engine = self.runningEngine() else { return }
         _ = engine.inbox.send(.stop)
         engine.loop.detach()
     }
@@ -97,7 +97,7 @@ public final class RedisClient: Sendable {
     ///
     /// Returns no nodes before the first command and after ``shutdown()``.
     public func nodes() async -> [RedisNodeStatus] {
-        guard case .running(let engine) = self.state.withLock({ $0 }) else { return [] }
+        guard let engine = self.runningEngine() else { return [] }
         return await engine.statuses
     }
 
@@ -105,18 +105,27 @@ public final class RedisClient: Sendable {
     ///
     /// Later commands fail with ``RedisError/Code/shutDown``. A second call does nothing.
     public func shutdown() async {
-        let state = self.state.withLock { state in
-            defer { state = .shutDown }
-            return state
-        }
-        guard case .running(let engine) = state else { return }
+        guard let engine = self.runningEngine(isLast: true) else { return }
         _ = engine.inbox.send(.stop)
         await engine.loop.join()
     }
 
-    private static var shutDownError: RedisError { RedisError(.shutDown, "The client was shut down.") }
+    static let shutDownError = RedisError(.shutDown, "The client was shut down.")
+
+    /// Returns the engine if it runs; after the last use the client is shut down.
+    @inline(never)
+    private func runningEngine(isLast: Bool = false) -> RedisEngine? {
+        self.state.withLock { state in
+            defer { if isLast { state = .shutDown } }
+            guard case .running(let engine) = state else { return nil }
+            return engine
+        }
+    }
 
     /// Returns the engine, and starts it for the first command.
+    ///
+    /// Never inlined into an asynchronous function, like all functions here that take a lock; see `SharedTask`.
+    @inline(never)
     private func started() throws(RedisError) -> RedisEngine {
         try self.state.withLock { state throws(RedisError) in
             switch state {

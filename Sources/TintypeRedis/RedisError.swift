@@ -23,7 +23,8 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
         ///
         /// A command that was written may have been executed.
         case disconnected
-        /// The server refuses the user, the password or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`).
+        /// The server refuses the client, the password or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`, `DENIED`), or is
+        /// a node of a cluster that the client does not know as such (`MOVED`).
         case refused
         /// The server refuses to write: it is a replica (`READONLY`), has too few replicas (`NOREPLICAS`), or cannot
         /// save (`MISCONF`).
@@ -76,7 +77,7 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
             case "LOADING": (.loading, "Try again later.")
             case "OOM": (.outOfMemory, "Raise maxmemory, or set maxmemory-policy to allkeys-lfu.")
             case "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN": (.clusterDown, "Try again later.")
-            case "MOVED", "ASK": (.serverError, "Configure the cluster as redis+cluster://.")
+            case "MOVED", "ASK": (.refused, "Configure the cluster as redis+cluster://.")
             case "CROSSSLOT": (.serverError, "Give the keys the same hash tag, such as {tag}.")
             default: text.contains("invalid password") ? (.refused, "Check the password.") : (.serverError, "")
             }

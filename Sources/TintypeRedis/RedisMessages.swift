@@ -98,23 +98,39 @@ final class MessageBuffer: Sendable {
 
     /// Waits for a message; returns no element at the end, or if the task is cancelled.
     func next() async -> Data?? {
-        let id = self.state.withLock { state in
+        let id = self.makeID()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { self.begin($0, id) }
+        } onCancel: {
+            self.leave(id)?.resume(returning: nil)
+        }
+    }
+
+    // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
+
+    @inline(never)
+    private func makeID() -> UInt64 {
+        self.state.withLock { state in
             state.nextReader += 1
             return state.nextReader
         }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let result = self.state.withLock { state -> Data??? in
-                    if !state.messages.isEmpty { return .some(.some(state.messages.removeFirst())) }
-                    if state.hasEnded || Task.isCancelled { return .some(nil) }
-                    state.readers[id] = continuation
-                    return nil
-                }
-                if let result { continuation.resume(returning: result) }
-            }
-        } onCancel: {
-            self.state.withLock { $0.readers.removeValue(forKey: id) }?.resume(returning: nil)
+    }
+
+    /// Lets a reader wait, unless there is a message or the end.
+    @inline(never)
+    private func begin(_ reader: CheckedContinuation<Data??, Never>, _ id: UInt64) {
+        let result = self.state.withLock { state -> Data??? in
+            if !state.messages.isEmpty { return .some(.some(state.messages.removeFirst())) }
+            if state.hasEnded || Task.isCancelled { return .some(nil) }
+            state.readers[id] = reader
+            return nil
         }
+        if let result { reader.resume(returning: result) }
+    }
+
+    @inline(never)
+    private func leave(_ id: UInt64) -> CheckedContinuation<Data??, Never>? {
+        self.state.withLock { $0.readers.removeValue(forKey: id) }
     }
 
     /// Ends the messages.

@@ -77,18 +77,32 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a reader that reads little at once misses no change of a new stream`() async throws {
+    /// After reads that took too long, a reader reads little at once.
+    @Test func `a slow reader misses no change of a new stream`() async throws {
         try await self.run { redis, log in
             var last = Change.start
             try await log.append("a")
             _ = try await self.read(log, after: &last)
-            // Reads took too long.
             log.batchCount.store(1, ordering: .relaxed)
             try redis.run("DEL", "tintype:1:changes")
             for number in 1...3 { try redis.run("XADD", "tintype:1:changes", "\(number)-1", "node", "\(number)") }
             let calls = try await self.read(log, after: &last)
             #expect(!calls.contains(nil))
             #expect(calls.compactMap(\.self).joined().elementsEqual(["1", "2", "3"]))
+        }
+    }
+
+    @Test func `a slow reader misses no change when another server without the last ones takes over`() async throws {
+        try await self.run { redis, log in
+            var last = Change.start
+            for number in 0..<600 { try await log.append("\(number)") }
+            _ = try await self.read(log, after: &last)
+            log.batchCount.store(1, ordering: .relaxed)
+            try redis.run("XDEL", "tintype:1:changes", last)
+            for number in 600..<603 { try await log.append("\(number)") }
+            let calls = try await self.read(log, after: &last)
+            #expect(!calls.contains(nil))
+            #expect(calls.compactMap(\.self).joined().suffix(3).elementsEqual(["600", "601", "602"]))
         }
     }
 

@@ -162,6 +162,27 @@ struct ColdTierTests {
         #expect(messages[3].contains("is not asked for a while"))
     }
 
+    @Test("a store that cannot be reached is soon not given anything any more, and keeps no load waiting")
+    func outageOfStores() async throws {
+        var configuration = try ColdTier.Configuration(url: "s3://cache?endpoint=http://127.0.0.1:1")
+        configuration.retryPolicy = .never
+        let tier = ColdTier(configuration)
+        for _ in 0..<3 {
+            _ = await #expect(throws: CacheError.self) {
+                try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
+            }
+        }
+        let calls: [() async throws -> Void] = [
+            { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) },
+            { _ = try await tier.entry(for: self.key()) }, { _ = try await tier.remove(self.key()) },
+            { _ = try await tier.removeFamily(of: self.key()) },
+        ]
+        for call in calls {
+            let error = await #expect(throws: CacheError.self) { try await call() }
+            #expect(error?.message.contains("is not asked for a while") == true)
+        }
+    }
+
     @Test("a store that refuses a key is asked again each time, with the advice each time")
     func refusedReads() async throws {
         let tier = try await self.tier(secretKey: "wr0ngsecret")

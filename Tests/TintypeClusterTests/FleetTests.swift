@@ -506,12 +506,25 @@ import TintypeTestTraits
         let store = SharedStore(try Cluster.Configuration(redis))
         let tier = SharedTier(store, Leases(store), ChangeLog(store, "changes"))
         let (here, gone) = (CacheKey("https://example.org/here"), CacheKey("https://example.org/gone"))
-        for key in [here, gone] { try redis.run("SADD", "tintype:1:tag:cats", key.text) }
+        for key in [here, gone] { try redis.run("ZADD", "tintype:1:tags:cats", "1", key.text) }
         try await tier.store(Data([1]), metadata: EntryMetadata(mediaType: "image/jpeg"), for: here)
         try await tier.forget([here, gone], tagged: "cats")
-        #expect(try redis.run("SISMEMBER", "tintype:1:tag:cats", here.text) == "1")
-        #expect(try redis.run("SISMEMBER", "tintype:1:tag:cats", gone.text) == "0")
+        #expect(try redis.run("ZCARD", "tintype:1:tags:cats") == "1")
+        #expect(try redis.run("ZRANK", "tintype:1:tags:cats", here.text) == "0")
         await store.redis.shutdown()
+    }
+
+    @Test func `a source whose entries have expired leaves the lists of its tags`() async throws {
+        let redis = try await RedisServer()
+        try redis.run("ZADD", "tintype:1:tags:cats", "1", "https://example.org/expired")
+        let response = FaultyResponse.body(try makePNG(), headers: self.hour + [("Cache-Tag", "cats")])
+        try await Fleet.run(redis, ["/a": response]) { fleet in
+            _ = try await fleet.nodes[0].thumbnail(fleet.origin.url("/a"))
+            await fleet.nodes[0].loader.waitForPendingStores()
+            #expect(try redis.run("ZCARD", "tintype:1:tags:cats") == "1")
+            #expect(try redis.run("ZRANK", "tintype:1:tags:cats", fleet.origin.url("/a").absoluteString) == "0")
+            #expect(Int(try redis.run("PTTL", "tintype:1:tags:cats")) ?? 0 > 0)
+        }
     }
 
     @Test func `a purge removes all sources of a tag, however many there are`() async throws {
@@ -519,9 +532,11 @@ import TintypeTestTraits
         try await Fleet.run(redis, [:]) { settings, _ in
             settings.waitLimit = .seconds(600)
         } _: { fleet in
-            for number in 0..<601 { try redis.run("SADD", "tintype:1:tag:cats", "https://example.org/\(number)") }
+            for number in 0..<601 {
+                try redis.run("ZADD", "tintype:1:tags:cats", "\(number)", "https://example.org/\(number)")
+            }
             #expect(try await fleet.nodes[0].cluster.purge(tag: "cats") == 601)
-            #expect(try redis.run("EXISTS", "tintype:1:tag:cats") == "0")
+            #expect(try redis.run("EXISTS", "tintype:1:tags:cats") == "0")
         }
     }
 

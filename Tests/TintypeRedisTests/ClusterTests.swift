@@ -97,6 +97,26 @@ private struct RunningCluster: SuiteTrait, TestScoping {
         await client.shutdown()
     }
 
+    @Test func `a seed that the cluster calls by another name is not asked again and again`() async throws {
+        func questions() throws -> Int {
+            try self.cluster.servers.reduce(0) { count, server in
+                let lines = try server.run("INFO", "commandstats").split(whereSeparator: \.isNewline)
+                // cmdstat_cluster|slots:calls=3,usec=...
+                let line = lines.first { $0.contains("cluster|slots") }
+                return count + (line?.split(separator: "=")[1].split(separator: ",").first.flatMap { Int($0) } ?? 0)
+            }
+        }
+        // The cluster calls it 127.0.0.1.
+        let seed = RedisAddress("::ffff:127.0.0.1", port: self.cluster.servers[5].port)
+        let client = RedisClient(RedisConfiguration(.cluster([seed])))
+        let before = try questions()
+        // Without a pause, the questions would follow each other every 100 ms.
+        let end = ContinuousClock.now + .milliseconds(600)
+        while .now < end { _ = try await client.run(Self.get("a"), timeBudget: .seconds(60)) }
+        #expect(try questions() - before <= 2)
+        await client.shutdown()
+    }
+
     @Test func `commands with one hash tag, and commands without a key, run`() async throws {
         let client = self.client()
         _ = try await client.run(Self.set("{tag}a", "1"))

@@ -22,14 +22,17 @@ struct Greeting {
         self.commands = commands
     }
 
+    /// The beginnings of errors that concern the connection, whatever the command.
+    private static let refusals = ["NOAUTH", "LOADING", "DENIED", "ERR max number of clients"]
+
     /// Returns the error of a reply that makes the connection useless.
     static func refusal(of reply: RedisReply, to command: String, from address: RedisAddress) -> RedisError? {
         switch reply {
         case .error(let text):
             let error = RedisError(reply: text, from: address)
-            // The name is dispensable: the user may lack the permission to set it.
-            if command == "CLIENT", !text.hasPrefix("NOAUTH"), !text.hasPrefix("LOADING") { return nil }
-            return command == "AUTH" && error.code == .serverError ? RedisError(.refused, error.message) : error
+            // The name is dispensable: the user may lack the permission to set it, or a proxy may not know the command.
+            if command == "CLIENT", !Self.refusals.contains(where: { text.hasPrefix($0) }) { return nil }
+            return error.code == .serverError ? RedisError(.refused, error.message) : error
         case .value(let value):
             guard command == "ROLE", value.elements?.first?.text != "master" else { return nil }
             return RedisError(.readOnly, "\(address) is not the master that Sentinel has named. Try again later.")

@@ -54,6 +54,7 @@ final class RedisCall: Sendable {
     var isSettled: Bool { self.state.withLock { $0.command == nil } }
 
     /// Lets `waiter` wait; returns false, and drops it, if the call is settled.
+    @inline(never)
     func begin(_ waiter: CheckedContinuation<RedisValue, any Error>) -> Bool {
         self.state.withLock { state in
             guard state.command != nil else { return false }
@@ -63,6 +64,7 @@ final class RedisCall: Sendable {
     }
 
     /// Settles the call, unless it is settled.
+    @inline(never)
     func settle(_ result: Result<RedisValue, any Error>) {
         let (isFirst, waiter) = self.state.withLock { state -> (Bool, Waiter?) in
             guard state.command != nil else { return (false, nil) }

@@ -49,6 +49,8 @@ final class RedisConnection {
     private(set) var phase = Phase.connecting
     /// Whether the server has answered the greeting, even if the connection was closed since.
     private(set) var wasReady = false
+    /// Whether the client itself has closed the connection, because it needs it no more.
+    private(set) var isRetired = false
     /// The reason why the connection was closed.
     private(set) var failure = "The connection was closed."
     /// The number of calls whose replies have not come.
@@ -163,6 +165,12 @@ final class RedisConnection {
         guard let context = self.context else { return }
         self.failure = reason
         redisAsyncFree(context)
+    }
+
+    /// Closes a connection that works, but is not needed any more.
+    func retire(_ reason: String) {
+        self.isRetired = true
+        self.close(reason)
     }
 
     // MARK: Commands

@@ -106,7 +106,7 @@ actor RedisEngine: SocketActor {
 
     private func take(_ event: RedisInbox.Event) {
         switch event {
-        case .call(let call) where self.isStopped: call.fail(Self.shutDownError)
+        case .call(let call) where self.isStopped: call.fail(RedisClient.shutDownError)
         case .call(let call):
             self.deadlines.insert(call)
             self.route(call)
@@ -116,8 +116,6 @@ actor RedisEngine: SocketActor {
         case .stop: self.stop()
         }
     }
-
-    private static let shutDownError = RedisError(.shutDown, "The client was shut down.")
 
     /// Returns the time until the next deadline or attempt, in milliseconds.
     ///
@@ -307,8 +305,7 @@ actor RedisEngine: SocketActor {
     /// Records a failure, and fails the calls that cannot wait for the next attempt.
     private func recordFailure(of node: RedisNode, _ error: RedisError, pause: Int64) {
         node.recordFailure(error, pause: pause, now: self.now)
-        // Without subscriptions the engine has closed the connection itself.
-        if node === self.messageNode, !self.buffers.isEmpty {
+        if node === self.messageNode {
             self.messageFailures += 1
             self.nextMessageAttempt = self.now + self.messageSchedule.pauseAfterFailure()
         }
@@ -375,6 +372,7 @@ actor RedisEngine: SocketActor {
         self.connections[connection.descriptor] = nil
         node.connections.removeAll { $0 === connection }
         node.earlierCommands += connection.sentCount
+        guard !connection.isRetired else { return }
         self.names[node.address.host] = nil
         let error =
             self.greetingErrors.removeValue(forKey: ObjectIdentifier(connection))
@@ -458,7 +456,7 @@ actor RedisEngine: SocketActor {
         // The other nodes have left, were only asked for addresses, or receive their first slots.
         for (address, node) in self.nodes where !known.contains(where: { $0.address == address }) {
             for connection in node.connections where connection.isIdle {
-                connection.close("\(address) serves no slots.")
+                connection.retire("\(address) serves no slots.")
             }
             for call in node.queue.removeAll() { self.route(call) }
             if node.connections.isEmpty { self.nodes[address] = nil }
@@ -501,7 +499,7 @@ actor RedisEngine: SocketActor {
         self.buffers[buffer.channel] = nil
         guard let connection = self.messageConnection else { return }
         if self.buffers.isEmpty {
-            connection.close("There are no subscriptions.")
+            connection.retire("There are no subscriptions.")
         } else if connection.phase == .ready {
             connection.unsubscribe(buffer.channel)
         }
@@ -549,15 +547,15 @@ actor RedisEngine: SocketActor {
         self.isStopped = true
         for event in self.inbox.close() {
             switch event {
-            case .call(let call): call.fail(Self.shutDownError)
+            case .call(let call): call.fail(RedisClient.shutDownError)
             case .subscribe(let buffer), .unsubscribe(let buffer): buffer.finish()
             case .stop: break
             }
         }
-        for call in self.deadlines.removeAll() { call.fail(Self.shutDownError) }
+        for call in self.deadlines.removeAll() { call.fail(RedisClient.shutDownError) }
         for buffer in self.buffers.values.joined() { buffer.finish() }
         self.buffers = [:]
-        for connection in self.connections.values { connection.close(Self.shutDownError.message) }
+        for connection in self.connections.values { connection.close(RedisClient.shutDownError.message) }
         self.connections = [:]
         self.nodes = [:]
         self.messageNode = nil

@@ -48,6 +48,7 @@ final class RedisInbox: Sendable {
     var waitingCount: Int { self.waiting.load(ordering: .relaxed) }
 
     /// Adds an event, and wakes the loop if it sleeps; returns false after ``close()``.
+    @inline(never)
     func send(_ event: Event) -> Bool {
         let (isOpen, mustWake) = self.state.withLock { state -> (Bool, Bool) in
             guard !state.isClosed else { return (false, false) }

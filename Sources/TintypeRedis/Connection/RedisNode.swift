@@ -32,7 +32,7 @@ final class RedisNode {
 
     /// Whether the deadline of a call comes before the next attempt to reach the node.
     func isOutOfReach(until deadline: Int64, now: Int64) -> Bool {
-        self.connections.isEmpty && self.nextAttempt > min(deadline, .max - 1) && self.nextAttempt > now
+        self.connections.isEmpty && self.nextAttempt > deadline && self.nextAttempt > now
     }
 
     /// Records that an attempt failed, or that a connection was lost.

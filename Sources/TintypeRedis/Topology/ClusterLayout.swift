@@ -40,13 +40,11 @@ struct ClusterLayout: Equatable {
     /// Records that a node serves slots now.
     mutating func serve(_ slots: ClosedRange<Int>, by master: RedisAddress) {
         let index = self.masters.firstIndex(of: master) ?? self.masters.endIndex
-        // Each slot has at most one master, so the number fits.
         if index == self.masters.endIndex {
             guard index <= Self.nodeLimit else { return }
             self.masters.append(master)
         }
-        guard let owner = Int16(exactly: index) else { return }
-        for slot in slots { self.owners[slot] = owner }
+        for slot in slots { self.owners[slot] = Int16(index) }
     }
 
     private static func node(_ value: RedisValue, from address: RedisAddress) -> RedisAddress? {

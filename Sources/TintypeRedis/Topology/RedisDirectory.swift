@@ -138,7 +138,9 @@ struct RedisDirectory {
             }
             self.layout = layout
             let known = layout.masters + layout.replicas
-            self.sources = [address] + (known + self.seeds.filter { !known.contains($0) }).filter { $0 != address }
+            // A node that is known by another name only is closed, so the next question goes to one of the layout.
+            let first = known.filter { $0 == address }
+            self.sources = first + (known + self.seeds.filter { !known.contains($0) }).filter { !first.contains($0) }
         case .sentinel(_, let service):
             guard let parts = value.elements, parts.count >= 2, let host = parts[0].text, let number = parts[1].number,
                 (1...65_535).contains(number), !host.isEmpty, !host.utf8.contains(0)
