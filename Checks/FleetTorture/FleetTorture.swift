@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TintypeTestSupport
 
 /// Runs three servers that share a Redis under load while Redis is away, and while random faults happen, and then loaders
 /// that share a Redis Cluster whose slots move and whose master dies.

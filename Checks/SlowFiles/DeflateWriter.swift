@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypeDeflate
-import TintypeTestSupport
 
 /// Writes a zlib stream that is expensive to read, without ever holding its contents in memory.
 struct DeflateWriter {

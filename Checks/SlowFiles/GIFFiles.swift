@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TintypeTestSupport
-
 /// GIFs (GIF89a) whose codes stand for as many pixels as codes can, and whose frames are many.
 enum GIFFiles: FileGenerator {
     static let coder = "gif"

@@ -3,7 +3,6 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeHTTP
-import TintypeRendering
 
 /// Loaded bytes with their source and metadata.
 public struct DataResponse: Sendable {

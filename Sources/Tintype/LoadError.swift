@@ -2,11 +2,8 @@
 
 public import FoundationEssentials
 import TintypeCaching
-import TintypeCoding
 import TintypeDownloading
 @_exported public import TintypeErrors
-import TintypeImage
-import TintypeTransforms
 
 /// The error of a load.
 ///

@@ -94,19 +94,87 @@ final class LoadEventSource: Sendable {
             guard task == nil else { return }
             task = Task(name: "load events") { [load = self.load, mailbox = self.mailbox] in
                 do {
-                    let response = try await load { update in
-                        switch update {
-                        case .progress(let progress): mailbox.report(progress)
-                        case .preview(let image): mailbox.report(image)
-                        case .cached(let response): mailbox.report(response)
-                        case .bytes: break
-                        }
-                    }
-                    mailbox.finish(with: .success(response))
+                    mailbox.finish(with: .success(try await load { mailbox.report($0) }))
                 } catch {
                     mailbox.finish(with: .failure(error))
                 }
             }
+        }
+    }
+}
+
+/// The unread events of a load: the cached image, the newest progress, the newest preview and the end.
+private final class LoadEventMailbox: Sendable {
+    private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
+
+    private struct State {
+        var cached: ImageResponse?
+        var progress: TransferProgress?
+        var preview: Image?
+        var lastReported: Int64 = -1
+        var end: Result<ImageResponse, any Error>?
+        var isOver = false
+        var reader: Reader?
+
+        /// Returns the next event, or `nil` if it has not arrived yet.
+        mutating func take() -> Result<LoadEvent?, any Error>? {
+            if let cached = self.cached.take() { return .success(.cached(cached)) }
+            if let progress = self.progress.take() { return .success(.progress(progress)) }
+            if let preview = self.preview.take() { return .success(.preview(preview)) }
+            if let end = self.end.take() { return end.map { .finished($0) } }
+            return self.isOver ? .success(nil) : nil
+        }
+    }
+
+    private let state = Locked(State())
+
+    /// Keeps an update that replaces an unread one of its kind, except progress that is older than the last.
+    func report(_ update: LoadUpdate) {
+        self.offer { state in
+            switch update {
+            case .cached(let response): state.cached = response
+            case .progress(let progress) where progress.receivedBytes > state.lastReported:
+                (state.progress, state.lastReported) = (progress, progress.receivedBytes)
+            case .preview(let image): state.preview = image
+            case .progress, .bytes: break
+            }
+        }
+    }
+
+    /// Ends the events; the first end counts.
+    ///
+    /// The reader still receives unread events before the end.
+    func finish(with end: Result<ImageResponse, any Error>) {
+        self.offer { ($0.end, $0.isOver) = (end, true) }
+    }
+
+    /// Keeps an event, and hands it to the reader if one waits; does nothing after the end.
+    private func offer(_ keep: @Sendable (inout State) -> Void) {
+        let next = self.state.withLock { state -> (reader: Reader, event: Result<LoadEvent?, any Error>)? in
+            guard !state.isOver else { return nil }
+            keep(&state)
+            // If a reader waits, there is no other event.
+            guard let reader = state.reader, let event = state.take() else { return nil }
+            state.reader = nil
+            return (reader, event)
+        }
+        if let next { next.reader.resume(with: next.event) }
+    }
+
+    /// Returns the next event; `nil` after the end.
+    ///
+    /// Only one reader may wait at a time.
+    func next(isolation actor: isolated (any Actor)?) async throws -> LoadEvent? {
+        try await withCheckedThrowingContinuation(isolation: actor) { (reader: Reader) in
+            let event = self.state.withLock { state -> Result<LoadEvent?, any Error>? in
+                guard let event = state.take() else {
+                    precondition(state.reader == nil, "an iterator of load events is read by two tasks at once")
+                    state.reader = reader
+                    return nil
+                }
+                return event
+            }
+            if let event { reader.resume(with: event) }
         }
     }
 }

@@ -61,23 +61,12 @@ public final class Prefetcher: Sendable {
     /// ```
     public func prefetch(_ requests: [ImageRequest]) -> AsyncStream<PrefetchProgress> {
         let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self)
-        let list = PrefetchList(
-            requests: requests,
-            loader: self.loader,
-            destination: self.destination,
-            concurrency: self.concurrency,
-            priority: self.priority,
-            gate: self.gate
-        )
+        // The task keeps the prefetcher, and ends with its list.
         let task = self.lists.run("prefetch") {
-            await list.load { continuation.yield($0) }
+            await self.load(requests) { continuation.yield($0) }
             continuation.finish()
         }
-        continuation.onTermination = { _ in
-            task.cancel()
-            // The stream owns the task from here on; until now only the reader may have held it.
-            _ = self
-        }
+        continuation.onTermination = { _ in task.cancel() }
         return stream
     }
 
@@ -125,55 +114,13 @@ public final class Prefetcher: Sendable {
     public func cancelAll() {
         self.lists.cancelAll()
     }
-}
 
-/// The progress of the prefetch of a list.
-public struct PrefetchProgress: Sendable {
-    /// The image that ended last.
-    public let latest: PrefetchResult
-    /// The number of images that have ended, including failed ones.
-    public let completedCount: Int
-    /// The number of images that failed.
-    public let failedCount: Int
-    /// The number of images in the list.
-    public let totalCount: Int
-    /// The number of encoded bytes that came over the network.
-    public let receivedBytes: Int64
-
-    /// Whether this is the last one.
-    public var isFinished: Bool { self.completedCount == self.totalCount }
-}
-
-/// The result of the prefetch of one image.
-public struct PrefetchResult: Sendable {
-    /// A loaded image.
-    public struct Loaded: Sendable, Hashable {
-        /// The tier or origin of the image: not the network if it was cached.
-        public let source: LoadSource
-        /// The number of encoded bytes.
-        public let byteCount: Int
-    }
-
-    /// The request.
-    public let request: ImageRequest
-    /// The result; the error is a `LoadError` or a `CancellationError`.
-    public let outcome: Result<Loaded, any Error>
-}
-
-/// The prefetch of one list.
-private struct PrefetchList: Sendable {
-    let requests: [ImageRequest]
-    let loader: LoaderActor
-    let destination: Prefetcher.Destination
-    let concurrency: Int
-    let priority: DownloadPriority
-    /// Shared with the prefetcher's other lists.
-    let gate: WeightedGate
+    // MARK: Loading
 
     /// Loads the images and reports each one as it ends, unless the task is cancelled.
-    func load(report: (PrefetchProgress) -> Void) async {
+    private func load(_ requests: [ImageRequest], report: (PrefetchProgress) -> Void) async {
         await withTaskGroup(of: PrefetchResult?.self) { group in
-            var rest = self.requests.makeIterator()
+            var rest = requests.makeIterator()
             var counts = (completed: 0, failed: 0, bytes: Int64(0))
             // Start a load when another one ends, so that a long list does not have a task for each request.
             for _ in 0..<self.concurrency {
@@ -193,7 +140,7 @@ private struct PrefetchList: Sendable {
                         latest: result,
                         completedCount: counts.completed,
                         failedCount: counts.failed,
-                        totalCount: self.requests.count,
+                        totalCount: requests.count,
                         receivedBytes: counts.bytes
                     )
                 )
@@ -255,4 +202,37 @@ private struct PrefetchList: Sendable {
         }
         return .init(source: response.source, byteCount: response.data.count)
     }
+}
+
+/// The progress of the prefetch of a list.
+public struct PrefetchProgress: Sendable {
+    /// The image that ended last.
+    public let latest: PrefetchResult
+    /// The number of images that have ended, including failed ones.
+    public let completedCount: Int
+    /// The number of images that failed.
+    public let failedCount: Int
+    /// The number of images in the list.
+    public let totalCount: Int
+    /// The number of encoded bytes that came over the network.
+    public let receivedBytes: Int64
+
+    /// Whether this is the last one.
+    public var isFinished: Bool { self.completedCount == self.totalCount }
+}
+
+/// The result of the prefetch of one image.
+public struct PrefetchResult: Sendable {
+    /// A loaded image.
+    public struct Loaded: Sendable, Hashable {
+        /// The tier or origin of the image: not the network if it was cached.
+        public let source: LoadSource
+        /// The number of encoded bytes.
+        public let byteCount: Int
+    }
+
+    /// The request.
+    public let request: ImageRequest
+    /// The result; the error is a `LoadError` or a `CancellationError`.
+    public let outcome: Result<Loaded, any Error>
 }

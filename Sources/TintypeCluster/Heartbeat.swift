@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Tintype
 import TintypeConcurrency
 import TintypeRedis
 

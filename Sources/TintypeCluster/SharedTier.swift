@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Tintype
-import TintypeConcurrency
 import TintypeRedis
 
 /// The byte tier of a ``Cluster`` in Redis: originals, and the results made from them.

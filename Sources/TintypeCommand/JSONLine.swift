@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Tintype
-import TintypeConcurrency
 
 /// Results as JSON, one object a line.
 enum JSONLine {

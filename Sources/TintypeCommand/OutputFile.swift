@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Glibc
-import Tintype
 
 /// A result could not be written.
 struct OutputError: Error {

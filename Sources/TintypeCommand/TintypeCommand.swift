@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Tintype
 
 /// The command: picks a subcommand, runs it until it ends or `Ctrl-C` comes, sets the exit code.
 @main

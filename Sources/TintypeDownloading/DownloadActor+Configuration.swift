@@ -17,7 +17,7 @@ extension DownloadActor {
         /// sites, without a transfer.
         public var maximumTransfers = 64
         /// The order in which transfers of equal priority start.
-        public var order = DownloadOrder.firstInFirstOut
+        public var order = DownloadActor.Order.firstInFirstOut
         /// The rate of requests to one host, or `nil` for no limit.
         public var rateLimit: RateLimit?
         /// The longest time without a received byte; default 15 s.
@@ -172,25 +172,27 @@ extension DownloadActor {
     }
 }
 
-/// The lowest speed of a body, below which the download fails.
-///
-/// The bytes count as they are on the network. The time in which a slow reader keeps the body waiting does not count.
-public struct MinimumSpeed: Sendable, Hashable {
-    /// The bytes that must arrive each second.
-    public var bytesPerSecond: Int
-    /// The period of the mean.
+extension DownloadActor {
+    /// The lowest speed of a body, below which the download fails.
     ///
-    /// Periods follow each other from the first byte of the body on.
-    public var period: Duration
+    /// The bytes count as they are on the network. The time in which a slow reader keeps the body waiting does not count.
+    public struct MinimumSpeed: Sendable, Hashable {
+        /// The bytes that must arrive each second.
+        public var bytesPerSecond: Int
+        /// The period of the mean.
+        ///
+        /// Periods follow each other from the first byte of the body on.
+        public var period: Duration
 
-    /// Creates a limit.
-    ///
-    /// ```swift
-    /// var configuration = DownloadActor.Configuration()
-    /// configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 4_000, period: .seconds(5))
-    /// ```
-    public init(bytesPerSecond: Int, period: Duration = .seconds(10)) {
-        self.bytesPerSecond = bytesPerSecond
-        self.period = max(period, .milliseconds(1))
+        /// Creates a limit.
+        ///
+        /// ```swift
+        /// var configuration = DownloadActor.Configuration()
+        /// configuration.minimumSpeed = DownloadActor.MinimumSpeed(bytesPerSecond: 4_000, period: .seconds(5))
+        /// ```
+        public init(bytesPerSecond: Int, period: Duration = .seconds(10)) {
+            self.bytesPerSecond = bytesPerSecond
+            self.period = max(period, .milliseconds(1))
+        }
     }
 }

@@ -4,16 +4,18 @@ public import FoundationEssentials
 import TintypeConcurrency
 public import TintypeHTTP
 
-/// The head of a response.
-public struct ResponseHead: Sendable {
-    /// The status, one that the request accepts.
-    public let status: Int
-    /// The header fields, duplicates included, in their order.
-    public let headers: HeaderFields
-    /// The URL of the body, after redirects.
-    public let url: URL
-    /// The number of bytes of the body, or `nil` if the server does not declare it, or compresses the body.
-    public let expectedBytes: Int64?
+extension DownloadStream {
+    /// The head of a response.
+    public struct Head: Sendable {
+        /// The status, one that the request accepts.
+        public let status: Int
+        /// The header fields, duplicates included, in their order.
+        public let headers: HeaderFields
+        /// The URL of the body, after redirects.
+        public let url: URL
+        /// The number of bytes of the body, or `nil` if the server does not declare it, or compresses the body.
+        public let expectedBytes: Int64?
+    }
 }
 
 /// A body as a stream of chunks, which waits for its reader.
@@ -23,7 +25,7 @@ public struct ResponseHead: Sendable {
 /// iterator continues after the first one.
 public struct DownloadStream: AsyncSequence, Sendable {
     /// The head of the response.
-    public let head: ResponseHead
+    public let head: DownloadStream.Head
     let source: StreamSource
 
     /// Iterates over the chunks.
@@ -65,7 +67,7 @@ final class StreamSource: Sendable {
         Task { await downloader.leaveStream(id) }
     }
 
-    func head() async throws -> ResponseHead {
+    func head() async throws -> DownloadStream.Head {
         try await self.cancelling { try await self.channel.head() }
     }
 
@@ -95,8 +97,8 @@ final class BodyChannel: Sendable {
     typealias Taken = (chunk: Data?, mustResume: Bool)
 
     private struct State {
-        var head: Result<ResponseHead, any Error>?
-        var headWaiters: [CheckedContinuation<ResponseHead, any Error>] = []
+        var head: Result<DownloadStream.Head, any Error>?
+        var headWaiters: [CheckedContinuation<DownloadStream.Head, any Error>] = []
         var chunks: [Data] = []
         var bufferedBytes = 0
         var isPaused = false
@@ -114,7 +116,7 @@ final class BodyChannel: Sendable {
 
     // MARK: The loop's side
 
-    func receive(_ head: ResponseHead) {
+    func receive(_ head: DownloadStream.Head) {
         let waiters = self.state.withLock { state in
             state.head = .success(head)
             defer { state.headWaiters = [] }
@@ -170,9 +172,9 @@ final class BodyChannel: Sendable {
     // MARK: The task's side
 
     /// Returns the head of the response, as soon as it has arrived.
-    func head() async throws -> ResponseHead {
+    func head() async throws -> DownloadStream.Head {
         try await withCheckedThrowingContinuation { continuation in
-            let result = self.state.withLock { state -> Result<ResponseHead, any Error>? in
+            let result = self.state.withLock { state -> Result<DownloadStream.Head, any Error>? in
                 if let head = state.head { return head }
                 if case .failure(let error) = state.ending { return .failure(error) }
                 state.headWaiters.append(continuation)

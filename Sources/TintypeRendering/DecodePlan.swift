@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TintypeCoding
-import TintypeConcurrency
-import TintypeErrors
 package import TintypeImage
 import TintypeTransforms
 

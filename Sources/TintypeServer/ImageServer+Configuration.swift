@@ -102,7 +102,7 @@ extension ImageServer {
             loader.downloads.firstByteTimeout = .seconds(5)
             loader.downloads.timeout = .seconds(5)
             loader.downloads.totalTimeout = .seconds(10)
-            loader.downloads.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .seconds(5))
+            loader.downloads.minimumSpeed = DownloadActor.MinimumSpeed(bytesPerSecond: 1_000, period: .seconds(5))
             loader.downloads.networkPolicy = .publicInternet
             return loader
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Tintype
 import TintypeConcurrency
 
 /// An image server that understands imgproxy's URLs.

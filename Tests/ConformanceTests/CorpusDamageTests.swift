@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Testing
 import TintypeCoding
 import TintypeConformanceSupport
 import TintypeImage
-import TintypeTestSupport
 import TintypeTestTraits
 
 /// Real files that are damaged or hostile.

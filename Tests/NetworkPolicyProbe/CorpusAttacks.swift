@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import TintypeDownloading
 
 /// The cases of the probe from public collections of URLs.
 struct CorpusAttacks {

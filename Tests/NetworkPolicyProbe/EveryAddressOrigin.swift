@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 import TintypeConcurrency
-import TintypeDownloading
 import TintypeTestSupport
 
 /// A web server on ports 80 and 443 of every address, which records the addresses of its connections.

@@ -3,7 +3,6 @@
 import FoundationEssentials
 import Testing
 import Tintype
-import TintypeTestSupport
 
 @testable import TintypeCluster
 

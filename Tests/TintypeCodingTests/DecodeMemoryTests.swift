@@ -4,7 +4,6 @@ import FoundationEssentials
 import Testing
 import TintypeCoding
 import TintypeCodingSamples
-import TintypeConcurrency
 import TintypeImage
 import TintypeTestSupport
 import TintypeTestTraits

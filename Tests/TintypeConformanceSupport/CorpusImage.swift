@@ -2,7 +2,6 @@
 
 public import FoundationEssentials
 import Glibc
-import TintypeTestSupport
 
 /// A line of the corpus manifest, whose columns the corpus' own README explains.
 public struct CorpusImage: Sendable, CustomStringConvertible {

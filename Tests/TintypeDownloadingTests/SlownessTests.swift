@@ -151,7 +151,7 @@ struct SlownessTests {
         let origin = try FaultyOrigin(["/a": Self.drips(lead, piece)])
         var configuration = DownloadActor.Configuration()
         configuration.firstByteTimeout = .milliseconds(300)
-        configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 10_000, period: .milliseconds(300))
+        configuration.minimumSpeed = DownloadActor.MinimumSpeed(bytesPerSecond: 10_000, period: .milliseconds(300))
         let error = try await DownloadActor(configuration: configuration).error(at: origin.url("/a"))
         #expect([.tooSlow, .timedOut].contains(error.code), "\(error)")
         await origin.waitForDisconnect(from: "/a")
@@ -163,7 +163,7 @@ struct SlownessTests {
         let healthy = try FaultyOrigin(["/a": .body([1, 2, 3])])
         var configuration = DownloadActor.Configuration()
         // On a busy machine, the default would end the drips before the test does.
-        configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 1, period: .seconds(300))
+        configuration.minimumSpeed = DownloadActor.MinimumSpeed(bytesPerSecond: 1, period: .seconds(300))
         let downloader = DownloadActor(configuration: configuration)
         let drips = origins.flatMap { origin in
             (0..<6).map { number in Task { try await downloader.body(at: origin.url("/a?\(number)")) } }

@@ -78,7 +78,9 @@ struct TimeoutTests {
                         connectTimeout: .milliseconds(100)
                     )
                     let error = try await self.downloader.error(for: request)
-                    if error.underlyingError is CurlError { #expect(error.message.contains("Connecting")) }
+                    if error.underlyingError is DownloadError.CurlError {
+                        #expect(error.message.contains("Connecting"))
+                    }
                     return error.code
                 }
             }

@@ -2,7 +2,6 @@
 
 import Testing
 import TintypeImage
-import TintypeTestSupport
 
 @Suite struct ImageFormatTests {
     @Test(arguments: ImageFormat.all) func `is found by its name`(format: ImageFormat) {

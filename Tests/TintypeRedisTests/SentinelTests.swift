@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Testing
-import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 

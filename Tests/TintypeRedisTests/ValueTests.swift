@@ -3,7 +3,6 @@
 import CTintypeHiredis
 import FoundationEssentials
 import Testing
-import TintypeTestTraits
 
 @testable import TintypeRedis
 

@@ -5,7 +5,6 @@ import Testing
 import TintypeCodingSamples
 import TintypeConcurrency
 import TintypeImage
-import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCoding

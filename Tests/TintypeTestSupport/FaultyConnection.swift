@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import TintypeConcurrency
 
 /// A connection to a ``FaultyOrigin``, on a thread that may block.
 struct FaultyConnection {

@@ -3,7 +3,6 @@
 public import FoundationEssentials
 import Glibc
 import Synchronization
-import TintypeConcurrency
 
 /// An nginx that serves a temporary folder on a free port of 127.0.0.1, as the ordinary origin of tests.
 ///

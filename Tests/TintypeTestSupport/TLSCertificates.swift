@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import TintypeConcurrency
 
 /// The certificates of ``TLSOrigin``, which all origins that live at the same time share.

@@ -2,7 +2,6 @@
 
 public import FoundationEssentials
 import Glibc
-import TintypeConcurrency
 
 /// An nginx with TLS whose certificate and protocols can be wrong in several ways.
 ///

@@ -4,7 +4,6 @@ import FoundationEssentials
 import Testing
 import Tintype
 import TintypeDownloading
-import TintypeTestSupport
 
 @Suite struct ErrorCodeTests {
     private static let root = URL(filePath: #filePath)

@@ -177,13 +177,8 @@ final class LoadCounters: Sendable {
     }
 
     @inline(never)
-    func countRememberedFailure() {
-        self.state.withLock { $0.rememberedFailures += 1 }
-    }
-
-    @inline(never)
-    func countThumbnailOfOriginal() {
-        self.state.withLock { $0.thumbnailsOfOriginals += 1 }
+    func count(_ counter: WritableKeyPath<LoaderStatistics, Int>) {
+        self.state.withLock { $0[keyPath: counter] += 1 }
     }
 }
 

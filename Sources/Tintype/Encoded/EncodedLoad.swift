@@ -2,8 +2,6 @@
 
 import FoundationEssentials
 import TintypeCaching
-import TintypeCoding
-import TintypeConcurrency
 import TintypeHTTP
 import TintypeImage
 import TintypeRendering
@@ -72,7 +70,7 @@ struct EncodedLoad: Sendable {
     }
 
     private func decision(_ metadata: EntryMetadata) -> ReuseDecision {
-        self.services.rules.decision(for: metadata, of: self.request, under: self.plan.policy)
+        self.services.rules.decision(metadata.response?.freshness, of: self.request, under: self.plan.policy)
     }
 
     private func serves(_ decision: ReuseDecision) -> Bool {

@@ -123,7 +123,8 @@ extension LoaderActor {
         let mark = self.changes.mark(of: rules.resourceKey(of: request))
         guard plan.policy != .reload, !self.services.hasGivenImage(for: request),
             let file = try await self.cache.file(for: key),
-            !plan.obeysHTTP || rules.decision(for: file.metadata, of: request, under: plan.policy) == .serve,
+            !plan.obeysHTTP
+                || rules.decision(file.metadata.response?.freshness, of: request, under: plan.policy) == .serve,
             try await self.isCurrent(file, at: key, of: request)
         else { return nil }
         // The loader has just admitted the body, and no other one has come since.

@@ -46,7 +46,8 @@ struct ReadyEncoded: Sendable {
         else { return nil }
         let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
         guard let found = services.cache.readyEntry(for: product.key), found.metadata.bodyDigest == body,
-            !plan.obeysHTTP || rules.decision(for: found.metadata, of: request, under: plan.policy) == .serve
+            !plan.obeysHTTP
+                || rules.decision(found.metadata.response?.freshness, of: request, under: plan.policy) == .serve
         else { return nil }
         self.request = request
         self.encoding = encoding

@@ -2,8 +2,6 @@
 
 import FoundationEssentials
 import TintypeCaching
-import TintypeConcurrency
-import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 

@@ -5,7 +5,6 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
-import TintypeImage
 
 /// Loads encoded bytes from disk, or from the origin, and stores these on disk.
 struct BytesLoad: Sendable {
@@ -72,7 +71,7 @@ struct BytesLoad: Sendable {
             self.flight.demand,
             under: self.plan.policy
         )
-        if failure != nil { self.services.activities.counters.countRememberedFailure() }
+        if failure != nil { self.services.activities.counters.count(\.rememberedFailures) }
         return failure
     }
 

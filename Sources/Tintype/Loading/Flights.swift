@@ -15,7 +15,7 @@ struct Flights {
     private var revalidations: Set<FlightTable.ID> = []
     private var stores: Set<FlightTable.ID> = []
     /// Tells fetchers of new priorities: no caller waits until a fetcher has answered.
-    private let notices = TaskOwner()
+    let notices = TaskOwner()
     private let activities: ActivityCenter
     /// Tells images that are read without a flight of changes since the reading began.
     private let changes: KeyChanges
@@ -36,25 +36,11 @@ struct Flights {
         self.revalidations.compactMap { self.table.flights.flight(of: $0) }.compactMap { self.tasks[$0] }
     }
 
-    /// Cancels what tells fetchers of new priorities.
-    ///
-    /// - Returns: The tasks that do, which end soon.
-    func endNotices() -> TaskOwner {
-        self.notices.cancelAll()
-        return self.notices
-    }
-
     // MARK: Waiting
 
     /// Lets a caller or a flight wait for a product, and starts the flight that makes it unless it is under way.
     ///
-    /// - Parameters:
-    ///   - plan: The product and the work that makes it.
-    ///   - interest: The reason for the wait.
-    ///   - observer: Receives the updates of the flight.
-    ///   - wish: The image that the waiter makes of the bytes.
-    ///   - start: Starts the task of a new flight.
-    /// - Returns: The wait.
+    /// The wish is the image that the waiter makes of the bytes.
     mutating func join<Output>(
         _ plan: FlightPlan<Output>,
         _ interest: FlightTable.Interest,
@@ -145,14 +131,7 @@ struct Flights {
 
     // MARK: Ends
 
-    /// Ends a flight whose work is done, unless images have to leave the cache before.
-    ///
-    /// - Parameters:
-    ///   - flight: The flight.
-    ///   - product: Its product.
-    ///   - result: Its result.
-    ///   - isCleared: Whether these images have left the cache.
-    /// - Returns: The images that have to leave; the flight has not ended then.
+    /// Ends a flight whose work is done; returns the images that must leave the cache before, unless `isCleared`.
     mutating func conclude<Output>(
         _ flight: Flight<Output>,
         _ product: FlightTable.Product,
@@ -166,7 +145,7 @@ struct Flights {
                 obsolete = self.obsolete(by: flight.state, product, output.effect)
             }
             let preview = RequestKeys.preview(of: product.key)
-            if flight.state.endKeepingPreviews(), !self.table.keep(preview: preview, by: id) {
+            if flight.state.endKeepingPreviews(), !self.table.bodies.keep(preview: preview, by: id) {
                 obsolete[preview] = .memory
             }
             guard obsolete.isEmpty else { return obsolete }
@@ -193,26 +172,21 @@ struct Flights {
             self.changes.note(product.origin)
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
             if case .fetched = arrival, let fetched {
-                for id in self.table.flights(of: product.origin) { self.flights[id]?.state.note(fetched) }
+                for id in self.table.bodies.flights(of: product.origin) { self.flights[id]?.state.note(fetched) }
             }
             for id in succession.flights { self.flights[id]?.state.note(newestBody: body) }
             return succession.obsolete
         case .kept(let body):
-            guard !self.table.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
+            guard !self.table.bodies.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
             return [product.key: BodyOrder.tiers(of: product.key, source: product.source)]
         case .stored(let key, let body): return flight.admits(body) ? [:] : [key: .all]
         }
     }
 
-    /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it: a body that is
-    /// accepted later makes it obsolete.
+    /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it.
     ///
-    /// - Parameters:
-    ///   - product: The image.
-    ///   - body: The body that it was made of.
-    ///   - mark: The changes of the origin before the image was read.
-    ///   - keep: Puts the image into memory, at once.
-    /// - Returns: The decision.
+    /// A body that is accepted later makes the image obsolete. The mark has the changes of the origin before the image was
+    /// read.
     mutating func admit(
         _ product: FlightTable.Product,
         madeOf body: UInt64,
@@ -235,7 +209,10 @@ struct Flights {
             case .start, .wait, .resume: break
             case .change(let id, let demand):
                 guard let flight = self.flights[id]?.state, let fetch = flight.change(demand) else { continue }
-                self.notify(fetch, flight)
+                // The fetcher reads the priority then: two changes may arrive out of order.
+                self.notices.run("urgency") {
+                    await fetch.fetcher.priorityDidChange(of: fetch.request) { flight.demand.priority }
+                }
             case .cancel(let id):
                 let keepsNothing = self.flights[id]?.state.abandon() ?? false
                 // The flight is removed when its task has ended.
@@ -248,13 +225,6 @@ struct Flights {
             case .dismiss(let waiter, from: nil):
                 self.turnWaiters.removeValue(forKey: waiter)?.end(with: .failure(CancellationError()))
             }
-        }
-    }
-
-    /// Tells a fetcher that a priority has changed, which it reads then: two changes may arrive out of order.
-    private func notify(_ fetch: Fetch, _ flight: FlightState) {
-        self.notices.run("urgency") {
-            await fetch.fetcher.priorityDidChange(of: fetch.request) { flight.demand.priority }
         }
     }
 }

@@ -166,15 +166,6 @@ struct FreshnessRules: Sendable {
         )
     }
 
-    /// Returns the decision about the reuse of an entry.
-    func decision(
-        for metadata: EntryMetadata,
-        of request: ImageRequest,
-        under policy: CachePolicy
-    ) -> ReuseDecision {
-        self.decision(metadata.response?.freshness, of: request, under: policy)
-    }
-
     /// Returns the decision about the reuse of an entry with this freshness.
     func decision(_ freshness: Freshness?, of request: ImageRequest, under policy: CachePolicy) -> ReuseDecision {
         ReuseDecision(freshness, policy: policy, headers: request.headers, now: self.now())

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
-import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 import TintypeRendering
@@ -62,7 +60,7 @@ struct ImageLoad: Sendable {
             ),
             try await self.services.sources.known(of: self.request) == nil
         {
-            self.services.activities.counters.countRememberedFailure()
+            self.services.activities.counters.count(\.rememberedFailures)
             throw failure
         }
         // An origin that confirms a candidate sends no body.
@@ -179,7 +177,7 @@ struct ImageLoad: Sendable {
     }
 
     private func decision(_ metadata: EntryMetadata?) -> ReuseDecision {
-        self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
+        self.rules.decision(metadata?.response?.freshness, of: self.request, under: self.plan.policy)
     }
 
     /// Returns the image of a candidate, which counts as a hit; `nil` if the candidate is damaged.
@@ -203,7 +201,7 @@ struct ImageLoad: Sendable {
     }
 
     private func image(of original: MemoryEntry) async throws -> ImageResponse {
-        self.services.activities.counters.countThumbnailOfOriginal()
+        self.services.activities.counters.count(\.thumbnailsOfOriginals)
         return try await self.variants.image(of: original, for: self.request, self.record)
     }
 
@@ -256,37 +254,28 @@ struct ImageLoad: Sendable {
     /// Returns the bytes of the image, which loads of other sizes share, and reports previews on the way.
     private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> Body {
         if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
-        guard self.flight.demand.showsPreviews else {
-            return try await self.bytes(held: held, imagesOf: bodies, previews: nil)
-        }
-        let mailbox = ByteMailbox()
-        let (decoding, request, flight) = (self.services.decoding, self.request.renderingRequest, self.flight)
-        let previews = decoding.previews.run("previews") {
-            await decoding.showPreviews(of: mailbox, for: request) {
-                await self.keepPreview($0)
-                flight.report(.preview($0))
+        let mailbox = self.flight.demand.showsPreviews ? ByteMailbox() : nil
+        let previews = mailbox.map { mailbox in
+            let (decoding, request, flight) = (self.services.decoding, self.request.renderingRequest, self.flight)
+            return decoding.previews.run("previews") {
+                await decoding.showPreviews(of: mailbox, for: request) {
+                    await self.keepPreview($0)
+                    flight.report(.preview($0))
+                }
             }
         }
         // The previews end with the bytes. The image does not wait for a preview, whose lane may be busy with other images.
         defer {
-            mailbox.finish()
-            previews.cancel()
+            mailbox?.finish()
+            previews?.cancel()
         }
-        return try await self.bytes(held: held, imagesOf: bodies, previews: mailbox)
-    }
-
-    private func bytes(
-        held: EntryMetadata?,
-        imagesOf bodies: Set<UInt64>,
-        previews: ByteMailbox?
-    ) async throws -> Body {
         let bytes = try await self.loader.bytes(
             for: self.request,
             held: held,
             imagesOf: bodies,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id),
-            observer: .flight(self.flight, previews: previews)
+            observer: .flight(self.flight, previews: mailbox)
         )
         self.record.add(bytes.call?.load)
         return bytes
@@ -299,12 +288,7 @@ struct ImageLoad: Sendable {
     // MARK: Making
 
     private func makeImage(of bytes: Body) async throws -> ImageResponse {
-        let rendering = ImageRendering(
-            decoding: self.services.decoding,
-            loader: self.loader,
-            request: self.request,
-            flight: self.flight
-        )
+        let rendering = ImageRendering(loader: self.loader, request: self.request, flight: self.flight)
         let image = try await rendering.image(of: bytes)
         self.tell(.decoded(PixelSize(width: image.image.width, height: image.image.height)))
         try Task.checkCancellation()

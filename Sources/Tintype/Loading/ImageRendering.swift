@@ -8,10 +8,11 @@ import TintypeRendering
 ///
 /// Loads that got the bytes together share a decode, and the transforms with which their pipelines begin.
 struct ImageRendering: Sendable {
-    let decoding: DecodePipeline
     let loader: LoaderReference
     let request: ImageRequest
     let flight: FlightState
+
+    private var decoding: DecodePipeline { self.loader.services.decoding }
 
     /// Returns the image of `bytes`.
     func image(of bytes: Body) async throws -> DecodePipeline.MadeImage {

@@ -6,30 +6,12 @@ import TintypeDownloading
 
 /// The functions of the program that a load calls, from the configuration and from the request.
 final class LoadHooks: Sendable {
-    private let keyFilter: LoaderActor.Configuration.KeyFilter?
-    private let credentials: Credentials?
-    private let optionsProcessor: LoaderActor.Configuration.OptionsProcessor?
-    private let shouldDownload: LoaderActor.Configuration.DownloadDecision?
-    private let shouldStore: LoaderActor.Configuration.StoreDecision?
-    private let shouldRememberFailure: LoaderActor.Configuration.FailureDecision?
-    private let requestModifier: ImageRequest.RequestModifier?
-    private let responseModifier: ImageRequest.ResponseModifier?
-    private let decryptor: ImageRequest.Decryptor?
-    private let originalSerializer: ImageRequest.OriginalSerializer?
+    private let configuration: LoaderActor.Configuration
     /// Whether hooks change requests before the first look-up.
     let changeRequests: Bool
 
     init(_ configuration: LoaderActor.Configuration) {
-        self.keyFilter = configuration.keyFilter
-        self.credentials = configuration.credentials
-        self.optionsProcessor = configuration.optionsProcessor
-        self.shouldDownload = configuration.shouldDownload
-        self.shouldStore = configuration.shouldStore
-        self.shouldRememberFailure = configuration.shouldRememberFailure
-        self.requestModifier = configuration.requestModifier
-        self.responseModifier = configuration.responseModifier
-        self.decryptor = configuration.decryptor
-        self.originalSerializer = configuration.originalSerializer
+        self.configuration = configuration
         self.changeRequests =
             configuration.keyFilter != nil || configuration.credentials != nil || configuration.optionsProcessor != nil
     }
@@ -40,15 +22,15 @@ final class LoadHooks: Sendable {
     ///   task was cancelled.
     func processed(_ request: ImageRequest) async throws -> ImageRequest {
         var request = request
-        if let optionsProcessor {
+        if let optionsProcessor = self.configuration.optionsProcessor {
             do {
                 request = try await optionsProcessor(request)
             } catch {
                 throw Self.refusal(error, of: request)
             }
         }
-        if request.source.credentials == nil, let credentials { request.source.credentials = credentials }
-        if request.cacheKey == nil, let key = self.keyFilter?(request) { request.cacheKey = key }
+        request.source.credentials = request.source.credentials ?? self.configuration.credentials
+        if request.cacheKey == nil, let key = self.configuration.keyFilter?(request) { request.cacheKey = key }
         return request
     }
 
@@ -56,7 +38,7 @@ final class LoadHooks: Sendable {
     ///
     /// - Throws: `LoadError.Code.downloadRefused`.
     func checkDownload(of request: ImageRequest) async throws {
-        guard let shouldDownload, await !shouldDownload(request) else { return }
+        guard let shouldDownload = self.configuration.shouldDownload, await !shouldDownload(request) else { return }
         throw LoadError(
             code: .downloadRefused,
             message:
@@ -67,27 +49,28 @@ final class LoadHooks: Sendable {
 
     /// Returns whether the cache may store a response and its images.
     func mayStore(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
-        guard let shouldStore else { return true }
+        guard let shouldStore = self.configuration.shouldStore else { return true }
         return await shouldStore(metadata, request)
     }
 
     /// Returns whether the loader remembers a failure.
     func mayRemember(_ error: LoadError, of request: ImageRequest) async -> Bool {
-        guard let shouldRememberFailure else { return true }
+        guard let shouldRememberFailure = self.configuration.shouldRememberFailure else { return true }
         return await shouldRememberFailure(error, request)
     }
 
     /// Returns the bytes of `body` to store on disk; `nil` for none.
     func serialized(_ body: Data, of request: ImageRequest) async throws -> Data? {
-        guard let serialize = request.caching.originalSerializer?.value ?? self.originalSerializer else { return body }
+        let serialize = request.caching.originalSerializer?.value ?? self.configuration.originalSerializer
+        guard let serialize else { return body }
         return try await serialize(body, request)
     }
 
     /// Returns the hooks for a download; `nil` without any.
     func downloadHooks(of request: ImageRequest) -> DownloadHooks? {
-        let modifyRequest = request.source.requestModifier?.value ?? self.requestModifier
-        let modifyResponse = request.source.responseModifier?.value ?? self.responseModifier
-        let decrypt = request.source.decryptor?.value ?? self.decryptor
+        let modifyRequest = request.source.requestModifier?.value ?? self.configuration.requestModifier
+        let modifyResponse = request.source.responseModifier?.value ?? self.configuration.responseModifier
+        let decrypt = request.source.decryptor?.value ?? self.configuration.decryptor
         guard modifyRequest != nil || modifyResponse != nil || decrypt != nil else { return nil }
         var hooks = DownloadHooks()
         if let modifyRequest { hooks.modifyRequest = { try await modifyRequest($0, request) } }

@@ -14,7 +14,8 @@ struct LoadTable: Sendable {
 
     private(set) var flights = FlightTable()
     private var turns = OriginTurns()
-    private var bodies: BodyOrder
+    /// The newest bodies, and the products in the cache that were made of them.
+    var bodies: BodyOrder
 
     /// Creates a table that remembers up to `imageLimit` images; see ``BodyOrder``.
     init(imageLimit: Int = 16_384) {
@@ -39,9 +40,6 @@ struct LoadTable: Sendable {
     func newestBody(for id: ID) -> UInt64? {
         self.flights.product(of: id).flatMap { self.bodies.newestBody(of: $0.source) }
     }
-
-    /// Returns the flights of all sources that may select the same response as others of `origin`.
-    func flights(of origin: CacheKey) -> Set<ID> { self.bodies.flights(of: origin) }
 
     mutating func makeID() -> ID { self.flights.makeID() }
 
@@ -126,20 +124,6 @@ struct LoadTable: Sendable {
         )
         for other in succession.closed { self.flights.close(other) }
         return succession
-    }
-
-    /// Records an image in the cache that flight `id` has made of `body`.
-    ///
-    /// - Returns: Whether it may stay there: no newer body has come.
-    mutating func keep(_ image: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
-        self.bodies.keep(image, madeOf: body, by: id)
-    }
-
-    /// Records a preview in memory that flight `id` has made of a part of a body.
-    ///
-    /// - Returns: Whether it may stay there: no newer body has come.
-    mutating func keep(preview: CacheKey, by id: ID) -> Bool {
-        self.bodies.keep(preview: preview, by: id)
     }
 
     /// Returns whether no other body than `body` is known to be the newest of a source.

@@ -32,19 +32,19 @@ extension LoaderActor {
         public var cache: CacheActor?
         /// The memory tier; by default 15 % of the memory that the process may use, at most 768 MB, and less
         /// while memory is short.
-        public var memory: MemoryCache.Configuration
+        public var memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
         /// The disk tier, or `nil` for none; by default 1 GiB under the XDG cache directory, for 7 days.
-        public var disk: DiskCache.Configuration?
+        public var disk: DiskCache.Configuration? = DiskCache.Configuration()
         /// The byte tiers behind ``disk``, nearest first, such as a store that several machines share; by default none.
         ///
         /// A hit in one of them fills the nearer tiers, and a store reaches all of them. Create a ``cache`` of your own to
         /// change that, or the time that a call to a tier may take (one second).
-        public var tiers: [any ByteTier]
+        public var tiers: [any ByteTier] = []
         /// The tiers that store variants, such as thumbnails, for requests that do not name any; by default the memory.
         ///
         /// With the disk, a thumbnail survives a restart, and other machines find it in shared tiers. The loader encodes it
         /// for that.
-        public var variantTiers: CacheTiers
+        public var variantTiers = CacheTiers.memory
         /// Encodes variants for the disk if a request stores them there.
         ///
         /// `nil`, the default, writes PNG for images with transparency and JPEG of quality 90 for others. If it throws, the
@@ -58,21 +58,21 @@ extension LoaderActor {
         public var keyFilter: KeyFilter?
         /// When the loader asks the origin whether a cached response is current, for requests without a policy of their own;
         /// by default never.
-        public var cachePolicy: CachePolicy
+        public var cachePolicy = CachePolicy.neverRevalidate
         /// Whether the cache serves users who must not see each other's images; default false.
         ///
         /// If true, policies that follow HTTP's freshness apply the rules for shared caches (RFC 9111, 3.5): the cache
         /// stores no `private` response, and no response to a request with `Authorization` unless the origin permits it. It
         /// obeys `s-maxage` and `proxy-revalidate`.
-        public var isSharedCache: Bool
+        public var isSharedCache = false
         /// The request fields that never affect the image, such as `X-Request-ID`; by default none.
         ///
         /// Policies that follow HTTP's freshness store images apart for each value of a field that may identify the user,
         /// even if the response does not vary on it. These are all fields except `Accept` and its kind, `User-Agent`,
         /// `Cache-Control`, conditions and the fields named here.
-        public var neutralHeaders: Set<String>
+        public var neutralHeaders: Set<String> = []
         /// The bounds of the lifetimes that origins give their responses; by default none.
-        public var freshnessBounds: FreshnessBounds
+        public var freshnessBounds = FreshnessBounds()
         /// Returns whether a body may be stored on disk; `nil`, the default, stores bodies that begin like an image of a known
         /// format, or of a format that a coder adds.
         ///
@@ -96,11 +96,11 @@ extension LoaderActor {
         /// How long the loader remembers failures; by default 30 seconds for missing sources and bodies that are not images.
         ///
         /// Until then it does not ask these sources again, unless the request has ``LoadOptions/retryFailed`` or reloads.
-        public var failureLifetimes: FailureLifetimes
+        public var failureLifetimes = FailureLifetimes()
         /// Decides which failures with a lifetime the loader remembers; default `nil`, which remembers all of them.
         public var shouldRememberFailure: FailureDecision?
         /// The clock for the ages of responses.
-        public var now: @Sendable () -> Date
+        public var now: @Sendable () -> Date = { Date() }
         /// Loads the bodies that the cache does not have, for requests without a fetcher; `nil`, the default, downloads them
         /// as ``downloads`` says.
         ///
@@ -115,15 +115,15 @@ extension LoaderActor {
         /// `bodyMemory` limits the encoded bytes that loads hold, including bytes from disk or from files that wait for a
         /// decode. If `acceptHeader` has its default, the loader replaces it with the formats that ``coders`` read. The lower
         /// one of `maximumBodySize` and the limit of encoded bytes in ``limits`` applies.
-        public var downloads: DownloadActor.Configuration
+        public var downloads = DownloadActor.Configuration()
         /// The observers of the loader's activity; by default none.
         ///
         /// ``LoaderActor/activity(bufferSize:)`` returns the same as a stream.
-        public var observers: [any LoadObserver]
+        public var observers: [any LoadObserver] = []
         /// The hooks that ``downloads`` calls with requests and responses; by default none.
         ///
         /// The functions below receive the request of the load as well, and apply to any fetcher.
-        public var downloadHooks: DownloadHooks
+        public var downloadHooks = DownloadHooks()
         /// Changes requests to origins, for requests without a modifier of their own; default `nil`.
         public var requestModifier: ImageRequest.RequestModifier?
         /// Changes responses of origins, for requests without a modifier of their own; default `nil`.
@@ -137,20 +137,20 @@ extension LoaderActor {
         public var credentials: Credentials?
         /// The limits of an image; by default 100 megapixels, 32,768 pixels a side, 64 MiB of encoded bytes, the work of 1,000
         /// million pixels, 10,000 frames and 500 million pixels in all frames.
-        public var limits: DecodingLimits
+        public var limits = DecodingLimits()
         /// The coders; by default all of this library.
-        public var coders: CoderRegistry
+        public var coders = CoderRegistry()
         /// The bytes of decoded animation frames that the loader keeps; default 64 MiB.
-        public var framePoolByteLimit: Int
+        public var framePoolByteLimit = 64 << 20
         /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core
         /// that the process may use, under the quota of its cgroup.
-        public var laneCount: Int
+        public var laneCount = ProcessorBudget().threadCount
         /// Whether lanes that have nothing to do help with one large image; default true.
         ///
         /// They decode bands of baseline JPEGs with restart markers from two megapixels on, and inflate PNGs with more than
         /// 32 MiB of pixels that are scaled down. They stop when another image comes. The pixels are the same, and the decode
         /// takes a little more processor time.
-        public var usesIdleLanes: Bool
+        public var usesIdleLanes = true
         /// The bytes of memory that all decodes and encodes may take together, a quarter of them for previews; default a
         /// quarter of the memory that the process may use.
         ///
@@ -158,7 +158,7 @@ extension LoaderActor {
         /// needs more than the process has left, under a limit of its own or of its cgroup, it is refused
         /// (`LoadError.Code.outOfMemory`). An encode is counted by what the worst image of its size takes. Images that a
         /// caller or the cache holds do not count.
-        public var decodingMemory: Int
+        public var decodingMemory = MemoryBudget().byteCount / 4
 
         /// Creates a configuration with the defaults.
         ///
@@ -168,42 +168,7 @@ extension LoaderActor {
         /// configuration.disk?.directory = URL(filePath: "/var/cache/images")
         /// let loader = LoaderActor(configuration: configuration)
         /// ```
-        public init() {
-            self.cache = nil
-            self.tiers = []
-            self.variantTiers = .memory
-            self.variantEncoder = nil
-            self.originalSerializer = nil
-            self.keyFilter = nil
-            self.cachePolicy = .neverRevalidate
-            self.isSharedCache = false
-            self.neutralHeaders = []
-            self.freshnessBounds = FreshnessBounds()
-            self.isStorable = nil
-            self.optionsProcessor = nil
-            self.shouldDownload = nil
-            self.shouldStore = nil
-            self.failureLifetimes = FailureLifetimes()
-            self.shouldRememberFailure = nil
-            self.now = { Date() }
-            self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
-            self.disk = DiskCache.Configuration()
-            self.fetcher = nil
-            self.fetcherWrapper = nil
-            self.downloads = DownloadActor.Configuration()
-            self.observers = []
-            self.downloadHooks = DownloadHooks()
-            self.requestModifier = nil
-            self.responseModifier = nil
-            self.decryptor = nil
-            self.credentials = nil
-            self.limits = DecodingLimits()
-            self.coders = CoderRegistry()
-            self.framePoolByteLimit = 64 << 20
-            self.laneCount = ProcessorBudget().threadCount
-            self.usesIdleLanes = true
-            self.decodingMemory = MemoryBudget().byteCount / 4
-        }
+        public init() {}
 
         /// The same configuration, whose default `Accept` field names the formats that the coders read.
         ///

@@ -2,7 +2,6 @@
 
 public import FoundationEssentials
 public import TintypeCaching
-import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 public import TintypeImage
@@ -281,7 +280,8 @@ public actor LoaderActor {
         // A load that ends may begin other loads, and stores.
         while let task = self.flights.allTasks.first { await task.value }
         await self.services.decoding.previews.waitForAll()
-        await self.flights.endNotices().waitForAll()
+        self.flights.notices.cancelAll()
+        await self.flights.notices.waitForAll()
         await self.cache.waitForPendingStores()
         await self.downloads.shutdown()
         self.services.activities.finish()

@@ -3,9 +3,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
-import TintypeDownloading
 import TintypeHTTP
-import TintypeImage
 
 /// A cached response for a request.
 struct StoredSource: Sendable {
@@ -196,7 +194,7 @@ struct StoredSources: Sendable {
     func reuse(_ stored: StoredSource?, for request: ImageRequest, mayServeStale: Bool) throws(LoadError) -> Body? {
         guard let stored else { return nil }
         let plan = self.rules.plan(for: request)
-        let decision = self.rules.decision(for: stored.metadata, of: request, under: plan.policy)
+        let decision = self.rules.decision(stored.metadata.response?.freshness, of: request, under: plan.policy)
         guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
         if plan.obeysHTTP,
             Precondition.isNotModified(request.headers, stored: stored.metadata, now: self.rules.now())

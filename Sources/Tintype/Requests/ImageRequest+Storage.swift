@@ -90,14 +90,6 @@ extension ImageRequest {
             CachingPlan(self.caching, self.options, subject, loaderPolicy: loaderPolicy, variantTiers: variantTiers)
         }
 
-        /// Whether no rule of the request's own tells flights apart: then nothing has to be copied and compared.
-        var leavesRulesToLoader: Bool {
-            guard case .priority = self.transport else { return false }
-            return self.source.cookies == nil && self.caching.lifetime == nil && self.caching.memoryLifetime == nil
-                && self.caching.extra.isEmpty && self.caching.originalSerializer == nil
-                && self.caching.variantEncoder == nil
-        }
-
         /// Throws if the request makes no sense; see ``ImageRequest/check(fetchesAnyScheme:)``.
         @inline(never)
         func check(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {

@@ -209,8 +209,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Caching
 
-    /// Whether no rule of the request's own tells flights apart.
-    var leavesRulesToLoader: Bool { self.storage.leavesRulesToLoader }
+    /// Whether no rule of the request's own tells flights apart: then nothing has to be copied and compared.
+    var leavesRulesToLoader: Bool {
+        guard case .priority = self.storage.transport else { return false }
+        return self.storage.source.cookies == nil && self.storage.caching.lifetime == nil
+            && self.storage.caching.memoryLifetime == nil && self.storage.caching.extra.isEmpty
+            && self.storage.caching.originalSerializer == nil && self.storage.caching.variantEncoder == nil
+    }
 
     /// Returns how a loader of this policy uses the caches for the request.
     func cachingPlan(loaderPolicy: CachePolicy, variantTiers: CacheTiers = .memory) -> CachingPlan {

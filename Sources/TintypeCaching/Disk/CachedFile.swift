@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-
 /// An open file of an entry of the disk tier, and the range of the encoded bytes in it.
 ///
 /// Use it to pass the bytes on without reading them, as `sendfile` does. The cache checked the bytes when it opened the

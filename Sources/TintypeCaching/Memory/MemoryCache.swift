@@ -506,26 +506,8 @@ public struct MemoryStatistics: Sendable, Hashable {
     /// Creates statistics of an empty cache.
     ///
     /// ```swift
-    /// let sum = [memory, cache.memory].map(\.statistics).reduce(MemoryStatistics(), +)
+    /// let statistics = MemoryStatistics()
+    /// print(statistics.hits)  // 0
     /// ```
     public init() {}
-
-    /// Returns the sum of the statistics of two caches.
-    public static func + (left: MemoryStatistics, right: MemoryStatistics) -> MemoryStatistics {
-        var sum = left
-        sum.count += right.count
-        sum.cost += right.cost
-        sum.weakCount += right.weakCount
-        sum.hits += right.hits
-        sum.misses += right.misses
-        sum.weakHits += right.weakHits
-        sum.evictions += right.evictions
-        sum.expirations += right.expirations
-        sum.refusals += right.refusals
-        sum.encodedCount += right.encodedCount
-        sum.encodedCost += right.encodedCost
-        sum.encodedHits += right.encodedHits
-        sum.encodedMisses += right.encodedMisses
-        return sum
-    }
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TintypeImage
-
 /// The bookkeeping of a memory tier: limits, eviction order and sums.
 ///
 /// The ledger makes every change of the table. A change of the cache holds the ledger's lock throughout, so that sums

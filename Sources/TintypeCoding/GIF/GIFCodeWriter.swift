@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypeGIF
-import TintypeImage
 
 /// Encodes the colour indices of one frame as LZW codes.
 struct GIFCodeWriter: ~Copyable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypePixelKernels
-import TintypeImage
 
 /// The pixels that one frame draws, and the palette for them.
 struct GIFPatch {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypeJPEG
-import FoundationEssentials
 import TintypeImage
 
 /// One decoder of libjpeg, which is freed with the object.

@@ -15,7 +15,7 @@ struct JPEGMetadataBlocks {
 
     private var exif: Data?
     private var xmp: Data?
-    private var density: PixelDensity?
+    private var density: ImageMetadata.PixelDensity?
     /// The resources, which may continue in the next segment.
     private var resources = Data()
 
@@ -47,11 +47,11 @@ struct JPEGMetadataBlocks {
     }
 
     /// Returns the pixel density; `nil` without a unit, because the numbers then give only the shape of a pixel.
-    private static func density(_ segment: Data) -> PixelDensity? {
+    private static func density(_ segment: Data) -> ImageMetadata.PixelDensity? {
         guard let unit = segment.byte(at: 7), unit == 1 || unit == 2, let horizontal = segment.uint16(at: 8),
             let vertical = segment.uint16(at: 10)
         else { return nil }
-        return PixelDensity(
+        return ImageMetadata.PixelDensity(
             horizontal: Double(horizontal),
             vertical: Double(vertical),
             unit: unit == 1 ? .inch : .centimeter

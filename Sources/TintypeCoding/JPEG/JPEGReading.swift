@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import TintypeImage
 
 /// Reads one complete file from the top; its end may be missing if the options allow that.

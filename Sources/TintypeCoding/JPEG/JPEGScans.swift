@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 
 /// The scans of a complete JPEG file: the least work to read them, and the scans that a decode to an eighth can skip.

@@ -68,29 +68,33 @@ struct EXIFFields {
     var cameraModel: String? { self.main?.field(.model)?.text }
     var lensModel: String? { self.details?.field(.lensModel)?.text }
 
-    var dateTaken: CaptureDate? {
+    var dateTaken: ImageMetadata.CaptureDate? {
         self.date(.dateTaken, .fractionTaken, .offsetTaken)
             ?? self.date(.dateDigitised, .fractionDigitised, .offsetDigitised)
     }
 
-    private func date(_ tag: TIFFTag, _ fraction: TIFFTag, _ offset: TIFFTag) -> CaptureDate? {
+    private func date(_ tag: TIFFTag, _ fraction: TIFFTag, _ offset: TIFFTag) -> ImageMetadata.CaptureDate? {
         guard let details, let text = details.field(tag)?.text else { return nil }
-        return CaptureDate(text, fraction: details.field(fraction)?.text, offset: details.field(offset)?.text)
+        return ImageMetadata.CaptureDate(
+            text,
+            fraction: details.field(fraction)?.text,
+            offset: details.field(offset)?.text
+        )
     }
 
-    var density: PixelDensity? {
+    var density: ImageMetadata.PixelDensity? {
         guard let main, let horizontal = main.field(.horizontalResolution)?.numbers(1)?[0] else { return nil }
         let vertical = main.field(.verticalResolution)?.numbers(1)?[0]
-        let unit: PixelDensity.Unit
+        let unit: ImageMetadata.PixelDensity.Unit
         switch main.field(.resolutionUnit)?.integers(1)?[0] {
         case nil, 2: unit = .inch
         case 3: unit = .centimeter
         default: return nil
         }
-        return PixelDensity(horizontal: horizontal, vertical: vertical ?? horizontal, unit: unit)
+        return ImageMetadata.PixelDensity(horizontal: horizontal, vertical: vertical ?? horizontal, unit: unit)
     }
 
-    var position: GeographicPosition? {
+    var position: ImageMetadata.GeographicPosition? {
         guard let main, let directory = self.structure.directory(.positionDirectory, of: main),
             let latitude = Self.degrees(directory, .latitude, .latitudeReference, ["N": 1, "S": -1]),
             let longitude = Self.degrees(directory, .longitude, .longitudeReference, ["E": 1, "W": -1])
@@ -100,7 +104,7 @@ struct EXIFFields {
         if let below = directory.field(.altitudeReference)?.integers(1)?[0], below % 2 == 1 {
             altitude = altitude.map { -$0 }
         }
-        return GeographicPosition(latitude: latitude, longitude: longitude, altitude: altitude)
+        return ImageMetadata.GeographicPosition(latitude: latitude, longitude: longitude, altitude: altitude)
     }
 
     /// Returns degrees, minutes and seconds as degrees; `nil` without the letter that gives the sign.

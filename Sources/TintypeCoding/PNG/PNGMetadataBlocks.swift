@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import TintypeImage
 
 /// The chunks of a PNG that hold metadata, except EXIF; of each kind the first readable one.
 ///
@@ -12,7 +11,7 @@ struct PNGMetadataBlocks {
     private static let maximumPacketByteCount = 16 << 20
 
     private(set) var xmp: Data?
-    private(set) var density: PixelDensity?
+    private(set) var density: ImageMetadata.PixelDensity?
 
     /// Reads the chunks of a file.
     ///
@@ -33,9 +32,9 @@ struct PNGMetadataBlocks {
     }
 
     /// Returns the pixel density; `nil` without a unit, because the numbers then give only the shape of a pixel.
-    private static func density(_ content: UnsafeRawBufferPointer) -> PixelDensity? {
+    private static func density(_ content: UnsafeRawBufferPointer) -> ImageMetadata.PixelDensity? {
         guard content.count == 9, content[8] == 1 else { return nil }
-        return PixelDensity(
+        return ImageMetadata.PixelDensity(
             horizontal: Double(content.bigEndian(at: 0) as UInt32),
             vertical: Double(content.bigEndian(at: 4) as UInt32),
             unit: .meter

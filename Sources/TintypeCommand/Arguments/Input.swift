@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Glibc
-import Tintype
 
 /// An image that was named on the command line: a URL or a path.
 struct Input: Sendable {

@@ -33,7 +33,8 @@ actor TerminalScreen: ImageTarget {
     private var slots: [TargetKey: Slot] = [:]
     /// The lines below the first that are there to be drawn on.
     private var reservedRows = 0
-    private var nextImageID: UInt32
+    /// Random at first, because the images of other programs have numbers as well.
+    private var nextImageID = UInt32.random(in: 0x0100_0000...0x7FFF_FFFF)
     /// The `errno` of the first write that failed; nothing is written after it.
     private var failure: CInt = 0
 
@@ -42,17 +43,10 @@ actor TerminalScreen: ImageTarget {
     /// - Parameters:
     ///   - output: The terminal.
     ///   - drawing: The way of drawing.
-    ///   - firstImageID: The number of the first image in the terminal; the others follow it.
     /// - Throws: `ThreadError` if the system refuses the thread.
-    init(
-        output: Output,
-        drawing: ImageDrawing,
-        // The images of other programs have names as well.
-        firstImageID: UInt32 = .random(in: 0x0100_0000...0x7FFF_FFFF)
-    ) throws(ThreadError) {
+    init(output: Output, drawing: ImageDrawing) throws(ThreadError) {
         self.output = output
         self.drawing = drawing
-        self.nextImageID = firstImageID
         try self.executor.start()
     }
 

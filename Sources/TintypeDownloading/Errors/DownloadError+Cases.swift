@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeCurl
 import FoundationEssentials
 import TintypeHTTP
 
@@ -285,7 +284,7 @@ extension DownloadError {
         )
     }
 
-    private static func tooSlow(_ speed: MinimumSpeed?, of response: ResponseState) -> DownloadError {
+    private static func tooSlow(_ speed: DownloadActor.MinimumSpeed?, of response: ResponseState) -> DownloadError {
         .about(
             response,
             .tooSlow,

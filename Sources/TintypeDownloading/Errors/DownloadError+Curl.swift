@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypeCurl
-import TintypeHTTP
 
-/// The report of libcurl about a failed transfer.
-public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The `CURLcode`.
-    public let code: Int
-    /// libcurl's text for the code, with details if it has any.
-    public let message: String
+extension DownloadError {
+    /// The report of libcurl about a failed transfer.
+    public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The `CURLcode`.
+        public let code: Int
+        /// libcurl's text for the code, with details if it has any.
+        public let message: String
 
-    init(code: CURLcode, details: String) {
-        self.code = Int(code.rawValue)
-        let meaning = String(cString: curl_easy_strerror(code))
-        self.message = details.isEmpty ? meaning : details
+        init(code: CURLcode, details: String) {
+            self.code = Int(code.rawValue)
+            let meaning = String(cString: curl_easy_strerror(code))
+            self.message = details.isEmpty ? meaning : details
+        }
+
+        public var description: String { "libcurl error \(self.code): \(self.message)" }
     }
-
-    public var description: String { "libcurl error \(self.code): \(self.message)" }
 }
 
 extension DownloadError {

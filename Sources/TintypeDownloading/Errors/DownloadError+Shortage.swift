@@ -77,7 +77,7 @@ extension DownloadError {
         socketRefusal: CInt?,
         at address: ResourceAddress
     ) -> DownloadError? {
-        let cause = CurlError(code: code, details: details)
+        let cause = DownloadError.CurlError(code: code, details: details)
         switch socketRefusal {
         case EMFILE, ENFILE: return .tooManyOpenFiles(at: address, underlyingError: cause)
         case ENOBUFS, ENOMEM: return .outOfMemory(at: address, underlyingError: cause)

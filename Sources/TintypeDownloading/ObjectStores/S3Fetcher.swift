@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import TintypeHTTP
 
 /// Fetches objects of S3 or a compatible store, with URLs such as `s3://bucket/holidays/beach.jpg`.

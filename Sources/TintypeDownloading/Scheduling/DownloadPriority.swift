@@ -20,10 +20,12 @@ public enum DownloadPriority: Int, Sendable, Hashable, Comparable, CaseIterable 
     }
 }
 
-/// Which of several equally urgent downloads starts first.
-public enum DownloadOrder: Sendable, Hashable {
-    /// The one that was asked for first.
-    case firstInFirstOut
-    /// The one that was asked for last: what is looked at now, before what was scrolled past.
-    case lastInFirstOut
+extension DownloadActor {
+    /// Which of several equally urgent downloads starts first.
+    public enum Order: Sendable, Hashable {
+        /// The one that was asked for first.
+        case firstInFirstOut
+        /// The one that was asked for last: what is looked at now, before what was scrolled past.
+        case lastInFirstOut
+    }
 }

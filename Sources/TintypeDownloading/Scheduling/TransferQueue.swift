@@ -82,7 +82,7 @@ struct TransferQueue {
 
     private let maximumActive: Int
     private let maximumPerOrigin: Int
-    private let order: DownloadOrder
+    private let order: DownloadActor.Order
     private let rateLimit: RateLimit?
     private var activeCount = 0
     private var laggingCount = 0
@@ -102,7 +102,7 @@ struct TransferQueue {
     init(
         maximumActive: Int,
         maximumPerOrigin: Int,
-        order: DownloadOrder = .firstInFirstOut,
+        order: DownloadActor.Order = .firstInFirstOut,
         rateLimit: RateLimit? = nil
     ) {
         self.maximumActive = maximumActive

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeCurl
 import TintypeHTTP
 
 /// A transfer's share of libcurl while it runs.

@@ -273,7 +273,7 @@ final class Transfer {
         }
         let response = self.response
         channel.receive(
-            ResponseHead(
+            DownloadStream.Head(
                 status: response.status ?? 0,
                 headers: response.headers,
                 url: self.finalURL,

@@ -8,7 +8,7 @@ struct TransferLimits {
     let connectTimeout: Duration
     let firstByteTimeout: Duration?
     let totalTimeout: Duration?
-    let minimumSpeed: MinimumSpeed?
+    let minimumSpeed: DownloadActor.MinimumSpeed?
     let maximumBodySize: Int
     let maximumHeaderSize: Int
     let acceptableStatusCodes: StatusCodes
@@ -27,7 +27,7 @@ struct TransferLimits {
     }
 
     /// How often speeds are looked at: often enough that a period is kept to an eighth.
-    static func speedCheckInterval(_ speed: MinimumSpeed?) -> Duration {
+    static func speedCheckInterval(_ speed: DownloadActor.MinimumSpeed?) -> Duration {
         let longest = Duration.milliseconds(500)
         return speed.map { max(.milliseconds(10), min(longest, $0.period / 8)) } ?? longest
     }

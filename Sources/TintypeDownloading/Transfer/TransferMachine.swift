@@ -453,7 +453,7 @@ extension TransferMachine.Exchange {
 
     /// Returns whether the body came fast enough, and begins a new window after each full one.
     fileprivate mutating func isFastEnough(
-        _ speed: MinimumSpeed,
+        _ speed: DownloadActor.MinimumSpeed,
         _ bodyBytes: Int64,
         _ now: LoopInstant
     ) -> Bool {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeCurl
 public import FoundationEssentials
-import TintypeConcurrency
 import TintypeHTTP
 
 /// The cookies that servers have set (RFC 6265), in memory.

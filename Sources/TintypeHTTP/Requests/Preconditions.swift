@@ -40,3 +40,35 @@ package enum Preconditions {
         return isKnown ? .notModified : .proceed
     }
 }
+
+/// The value of `If-None-Match` or `If-Match`: `*`, or a list of entity tags (RFC 9110, 13.1).
+enum EntityTagList {
+    /// Returns whether `list` has `*` or a tag that is the same as `tag`, weak or not; with `strongly`, none may be weak.
+    ///
+    /// Tags have no escapes, unlike quoted strings. Anything else in the list ends it.
+    static func matches(_ list: String, _ tag: String, strongly: Bool = false) -> Bool {
+        let opaque = strongly && self.isWeak(tag.utf8[...]) ? nil : self.opaque(tag.utf8[...])
+        var rest = ASCIIText.trimmed(list.utf8[...])
+        if rest.elementsEqual("*".utf8) { return true }
+        while true {
+            rest = rest.drop { ASCIIText.isSpace($0) || $0 == UInt8(ascii: ",") }
+            let element = self.opaque(rest)
+            guard let element else { return false }
+            if let opaque, element.elementsEqual(opaque), !strongly || !self.isWeak(rest) { return true }
+            rest = rest[element.endIndex...].dropFirst()
+            guard rest.first.map({ ASCIIText.isSpace($0) || $0 == UInt8(ascii: ",") }) ?? false else { return false }
+        }
+    }
+
+    private static func isWeak(_ text: Substring.UTF8View) -> Bool { text.starts(with: "W/".utf8) }
+
+    /// Returns the text between the quotes of the tag at the front of `text`.
+    private static func opaque(_ text: Substring.UTF8View) -> Substring.UTF8View? {
+        var text = text
+        if self.isWeak(text) { text = text.dropFirst(2) }
+        guard text.popFirst() == UInt8(ascii: "\""), let end = text.firstIndex(of: UInt8(ascii: "\"")) else {
+            return nil
+        }
+        return text[..<end]
+    }
+}

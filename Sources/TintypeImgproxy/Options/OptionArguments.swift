@@ -124,3 +124,27 @@ struct OptionArguments {
         range.upperBound == .max ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
     }
 }
+
+/// Texts of clients in messages.
+enum Quotation {
+    /// Returns the start of `text` between quotation marks.
+    static func of(_ text: String) -> String {
+        // A character can have any number of scalars.
+        let start = String(text.unicodeScalars.prefix(80))
+        return "\"\(start)\(start.utf8.count == text.utf8.count ? "" : "...")\""
+    }
+}
+
+/// The refusal of an option.
+struct OptionError: Error {
+    /// A sentence that does not name the option.
+    let message: String
+
+    static func value(_ text: String, isNot expectation: String) -> OptionError {
+        OptionError(message: "\(Quotation.of(text)) is not \(expectation).")
+    }
+
+    static func pro(_ text: String, kind: String) -> OptionError {
+        OptionError(message: "\(Quotation.of(text)) is \(kind) of imgproxy Pro, which Tintype does not have.")
+    }
+}

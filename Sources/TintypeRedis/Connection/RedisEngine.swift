@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeShims
-import Glibc
 import TintypeConcurrency
 
 /// The nodes and calls of a client, on an event loop that is the actor's executor.

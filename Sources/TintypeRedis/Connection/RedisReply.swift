@@ -2,7 +2,6 @@
 
 import CTintypeHiredis
 import FoundationEssentials
-import Glibc
 
 /// The reply to a command: a value, or the text of an error.
 enum RedisReply: Equatable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Tintype
 import TintypeConcurrency
 
 /// The sources that were purged, by the beginnings of their URLs.

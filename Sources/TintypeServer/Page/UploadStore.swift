@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Tintype
 import TintypeConcurrency
 
 /// The files that the page has uploaded, stored for at most ten minutes.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TintypeImgproxy
+
 /// The settings of a server as people write them: options, variables and a file.
 ///
 /// The order of precedence is: options, `TINTYPE_` variables, variables of imgproxy, the file. Empty variables, and
@@ -120,6 +122,8 @@ public struct ServerSettings: Sendable {
         if configuration.showsPage == true, !configuration.addresses.keys.isEmpty, !configuration.listensOnLoopback {
             warnings.append("The page of --ui signs URLs for everyone who reaches \(configuration.listenAddress).")
         }
-        return warnings
+        let settings = try? configuration.addressSettings(configuration.addresses)
+        // The start reports settings that a parser refuses.
+        return warnings + (settings.flatMap { try? AddressParser($0) }?.warnings ?? [])
     }
 }

@@ -2,7 +2,6 @@
 
 package import FoundationEssentials
 package import Tintype
-import TintypeHTTP
 
 /// The sources that the server may fetch, as patterns such as `https://*.example.com/photos/`.
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypePixelKernels
-import TintypeImage
 
 /// Replaces each number with the mean of a square around it, with two additions for each direction, whatever its size.
 ///

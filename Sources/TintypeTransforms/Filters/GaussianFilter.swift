@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import TintypeImage
 
 /// Blurs rows of numbers with a Gaussian, in strips of columns, from the top.
 ///

@@ -126,14 +126,12 @@ public struct RoundCorners: ImageTransformer, Hashable {
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
-        try self.frame(width: source.width, height: source.height)?.footprint(for: source)
-            ?? TransformFootprint(result: source)
+        try self.frame(width: source.width, height: source.height).footprint(for: source)
     }
 
     public func transform(_ image: Image) throws -> Image {
         let image = try image.upright()
-        guard let frame = try self.frame(width: image.width, height: image.height) else { return image }
-        return image.replacingPixels(try frame.paint(image.pixels), orientation: .up)
+        return try self.frame(width: image.width, height: image.height).applied(to: image)
     }
 }
 
@@ -165,14 +163,24 @@ public struct Circle: ImageTransformer, Hashable, Codable {
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
-        try self.frame(width: source.width, height: source.height)?.footprint(for: source)
-            ?? TransformFootprint(result: source)
+        try self.frame(width: source.width, height: source.height).footprint(for: source)
     }
 
     public func transform(_ image: Image) throws -> Image {
         let image = try image.upright()
-        guard let frame = try self.frame(width: image.width, height: image.height) else { return image }
-        return image.replacingPixels(try frame.paint(image.pixels), orientation: .up)
+        return try self.frame(width: image.width, height: image.height).applied(to: image)
+    }
+}
+
+extension ImageFrame? {
+    fileprivate func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        try self?.footprint(for: source) ?? TransformFootprint(result: source)
+    }
+
+    /// Returns an upright image in the frame; `nil` changes nothing.
+    fileprivate func applied(to image: Image) throws -> Image {
+        guard let self else { return image }
+        return image.replacingPixels(try self.paint(image.pixels), orientation: .up)
     }
 }
 

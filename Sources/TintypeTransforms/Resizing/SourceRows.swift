@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypePixelKernels
 import TintypeImage
 
 /// The source rows of a resampling, from a whole image or as they are decoded.

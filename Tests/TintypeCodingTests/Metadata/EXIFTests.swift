@@ -17,7 +17,7 @@ import TintypeTestTraits
         #expect(metadata.cameraModel == "Maker One")
         #expect(metadata.lensModel == "A lens")
         #expect(metadata.orientation == .right)
-        #expect(metadata.density == PixelDensity(horizontal: 300, vertical: 150, unit: .centimeter))
+        #expect(metadata.density == ImageMetadata.PixelDensity(horizontal: 300, vertical: 150, unit: .centimeter))
         #expect(metadata.dateTaken?.description == "2024-02-29T23:59:58.250-03:30")
         // The same instant in UTC is 2024-03-01T03:29:58.25Z.
         #expect(metadata.dateTaken?.date == Date(timeIntervalSince1970: 1_709_263_798.25))
@@ -46,14 +46,14 @@ import TintypeTestTraits
         ] as [(String, String?, String?)]
     )
     func `a date is one of the calendar, or none`(text: String, offset: String?, expected: String?) {
-        #expect(CaptureDate(text, fraction: nil, offset: offset)?.description == expected)
+        #expect(ImageMetadata.CaptureDate(text, fraction: nil, offset: offset)?.description == expected)
     }
 
     @Test(arguments: [("1970:01:01 00:00:00", 0.0), ("2000:03:01 12:00:00", 951_912_000), ("1969:12:31 23:59:59", -1)])
     func `a date is a moment where its offset is known`(text: String, seconds: Double) {
-        let date = CaptureDate(text, fraction: nil, offset: "+00:00")?.date
+        let date = ImageMetadata.CaptureDate(text, fraction: nil, offset: "+00:00")?.date
         #expect(date == Date(timeIntervalSince1970: seconds))
-        #expect(CaptureDate(text, fraction: nil, offset: nil)?.date == nil)
+        #expect(ImageMetadata.CaptureDate(text, fraction: nil, offset: nil)?.date == nil)
     }
 
     // MARK: Broken blocks

@@ -69,26 +69,26 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [
-        (1, PixelDensity(horizontal: 300, vertical: 72, unit: .inch)),
-        (2, PixelDensity(horizontal: 300, vertical: 72, unit: .centimeter)), (0, nil), (3, nil),
-    ]) func `a JPEG has the density of JFIF`(unit: Int, expected: PixelDensity?) throws {
+        (1, ImageMetadata.PixelDensity(horizontal: 300, vertical: 72, unit: .inch)),
+        (2, ImageMetadata.PixelDensity(horizontal: 300, vertical: 72, unit: .centimeter)), (0, nil), (3, nil),
+    ]) func `a JPEG has the density of JFIF`(unit: Int, expected: ImageMetadata.PixelDensity?) throws {
         #expect(try Self.metadata(try Self.jpeg([(0xE0, Self.jfif(UInt8(unit), 300, 72))])).density == expected)
     }
 
     @Test func `density of JFIF counts more than that of EXIF`() throws {
         let exif = Array("Exif\0\0".utf8) + EXIFBlock.camera().bytes
         let both = try Self.metadata(try Self.jpeg([(0xE1, exif), (0xE0, Self.jfif(1, 96, 96))]))
-        #expect(both.density == PixelDensity(horizontal: 96, vertical: 96, unit: .inch))
+        #expect(both.density == ImageMetadata.PixelDensity(horizontal: 96, vertical: 96, unit: .inch))
         let without = try Self.metadata(try Self.jpeg([(0xE1, exif), (0xE0, Self.jfif(0, 1, 1))]))
-        #expect(without.density == PixelDensity(horizontal: 300, vertical: 150, unit: .centimeter))
+        #expect(without.density == ImageMetadata.PixelDensity(horizontal: 300, vertical: 150, unit: .centimeter))
     }
 
     @Test func `densities are comparable`() throws {
-        let metric = try #require(PixelDensity(horizontal: 11_811, vertical: 1_000, unit: .meter))
+        let metric = try #require(ImageMetadata.PixelDensity(horizontal: 11_811, vertical: 1_000, unit: .meter))
         #expect(abs(metric.pixelsPerInch.horizontal - 300) < 0.001)
         #expect(abs(metric.pixelsPerInch.vertical - 25.4) < 1e-9)
-        #expect(PixelDensity(horizontal: 0, vertical: 1, unit: .inch) == nil)
-        #expect(PixelDensity(horizontal: 1, vertical: .infinity, unit: .inch) == nil)
+        #expect(ImageMetadata.PixelDensity(horizontal: 0, vertical: 1, unit: .inch) == nil)
+        #expect(ImageMetadata.PixelDensity(horizontal: 1, vertical: .infinity, unit: .inch) == nil)
     }
 
     @Test func `the first EXIF block that can be read counts`() throws {
@@ -131,12 +131,16 @@ import TintypeTestTraits
 
     @Test(
         arguments: [
-            ([11_811, 2_835], UInt8(1), PixelDensity(horizontal: 11_811, vertical: 2_835, unit: .meter)),
+            ([11_811, 2_835], UInt8(1), ImageMetadata.PixelDensity(horizontal: 11_811, vertical: 2_835, unit: .meter)),
             ([1, 1], 0, nil),
             ([0, 1], 1, nil), ([1], 1, nil),
-        ] as [([UInt32], UInt8, PixelDensity?)]
+        ] as [([UInt32], UInt8, ImageMetadata.PixelDensity?)]
     )
-    func `a PNG has the density of its own chunk`(numbers: [UInt32], unit: UInt8, expected: PixelDensity?) throws {
+    func `a PNG has the density of its own chunk`(
+        numbers: [UInt32],
+        unit: UInt8,
+        expected: ImageMetadata.PixelDensity?
+    ) throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
         file.insert("pHYs", numbers.flatMap(\.bigEndianBytes) + [unit])
         #expect(try Self.metadata(file.data).density == expected)

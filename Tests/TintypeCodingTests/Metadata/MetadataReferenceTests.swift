@@ -16,11 +16,12 @@ import TintypeTestTraits
     }
 
     @Test(arguments: [
-        ("camera.jpg", PixelDensity(horizontal: 240, vertical: 240, unit: .inch)),
-        ("camera.png", PixelDensity(horizontal: 9_449, vertical: 9_449, unit: .meter)),
-        ("camera.webp", PixelDensity(horizontal: 240, vertical: 240, unit: .inch)),
+        ("camera.jpg", ImageMetadata.PixelDensity(horizontal: 240, vertical: 240, unit: .inch)),
+        ("camera.png", ImageMetadata.PixelDensity(horizontal: 9_449, vertical: 9_449, unit: .meter)),
+        ("camera.webp", ImageMetadata.PixelDensity(horizontal: 240, vertical: 240, unit: .inch)),
     ])
-    func `an image of another program is read in each format`(name: String, density: PixelDensity?) throws {
+    func `an image of another program is read in each format`(name: String, density: ImageMetadata.PixelDensity?) throws
+    {
         let metadata = try Self.metadata(Fixtures.url(name))
         #expect(metadata.cameraMake == "Example" && metadata.cameraModel == "Example One")
         #expect(metadata.lensModel == "Example 35mm F2" && metadata.orientation == .right)
@@ -49,7 +50,7 @@ import TintypeTestTraits
         var date: String?
         /// The latitude, longitude and altitude.
         var position: [Double]?
-        var density: PixelDensity?
+        var density: ImageMetadata.PixelDensity?
         /// The sizes of the blocks in bytes.
         var xmp: Int?
         var iptc: Int?
@@ -57,12 +58,12 @@ import TintypeTestTraits
         var testDescription: String { self.path }
     }
 
-    private static func inches(_ density: Double) -> PixelDensity? {
-        PixelDensity(horizontal: density, vertical: density, unit: .inch)
+    private static func inches(_ density: Double) -> ImageMetadata.PixelDensity? {
+        ImageMetadata.PixelDensity(horizontal: density, vertical: density, unit: .inch)
     }
 
-    private static func meters(_ density: Double) -> PixelDensity? {
-        PixelDensity(horizontal: density, vertical: density, unit: .meter)
+    private static func meters(_ density: Double) -> ImageMetadata.PixelDensity? {
+        ImageMetadata.PixelDensity(horizontal: density, vertical: density, unit: .meter)
     }
 
     static let samples: [Sample] = [
@@ -135,10 +136,13 @@ import TintypeTestTraits
         Sample(path: "jpeg/app13-multiple.jpg", iptc: 36),
         Sample(
             path: "jpeg/exif-ifd-offset.jpg",
-            density: PixelDensity(horizontal: 200, vertical: 200, unit: .centimeter),
+            density: ImageMetadata.PixelDensity(horizontal: 200, vertical: 200, unit: .centimeter),
             xmp: 3_522
         ),
-        Sample(path: "jpeg/jfif_unit_cm.jpg", density: PixelDensity(horizontal: 1, vertical: 2, unit: .centimeter)),
+        Sample(
+            path: "jpeg/jfif_unit_cm.jpg",
+            density: ImageMetadata.PixelDensity(horizontal: 1, vertical: 2, unit: .centimeter)
+        ),
         Sample(path: "jpeg/photoshop-200dpi.jpg", density: Self.inches(200), xmp: 3_522),
         Sample(path: "photos/TestJFIF.jpg", density: Self.inches(300), xmp: 2_370),
         Sample(path: "png/xmp_tags_orientation_exiftool.png", density: Self.meters(2_835), xmp: 985),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Testing
 
 /// The content of a terminal after output, as cells of text and images at cells.

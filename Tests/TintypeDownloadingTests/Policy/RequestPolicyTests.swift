@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Testing
-import TintypeHTTP
 import TintypeTestSupport
 import TintypeTestTraits
 

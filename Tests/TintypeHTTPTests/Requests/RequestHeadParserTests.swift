@@ -2,7 +2,6 @@
 
 import Testing
 import TintypeHTTP
-import TintypeTestSupport
 
 /// Refusals, limits and pieces.
 @Suite struct RequestHeadParserTests {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Testing
 import Tintype
-import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeServer

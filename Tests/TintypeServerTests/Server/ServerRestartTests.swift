@@ -4,11 +4,8 @@ import FoundationEssentials
 import Glibc
 import Testing
 import Tintype
-import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
-
-@testable import TintypeServer
 
 /// The command `tintype serve`, killed and ended under load.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ServerRestartTests {

@@ -409,6 +409,11 @@ import TintypeTestSupport
         #expect(warnings.allSatisfy { $0.contains("The pattern \(pattern) of allow ends within a host") })
     }
 
+    @Test func `a preset that contains itself is reported`() throws {
+        let settings = try ServerSettings(environment: ["IMGPROXY_PRESETS": "a=q:50/pr:b,b=pr:a,c=q:60"])
+        #expect(settings.warnings.map { $0.prefix(13) } == ["The preset a ", "The preset b "])
+    }
+
     @Test func `formats that are not written are left out with a warning`() throws {
         let settings = try ServerSettings(environment: ["IMGPROXY_FORMAT_QUALITY": "avif=63,jxl=77,webp=79"])
         #expect(settings.configuration.images.qualities == [.webp: 79])

@@ -3,7 +3,6 @@
 import FoundationEssentials
 import Testing
 import Tintype
-import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 

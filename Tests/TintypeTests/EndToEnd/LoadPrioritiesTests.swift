@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Testing
-import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 

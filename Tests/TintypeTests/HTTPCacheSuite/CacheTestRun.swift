@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import Tintype
-import TintypeConcurrency
 import TintypeHTTP
 import TintypeTestSupport
 

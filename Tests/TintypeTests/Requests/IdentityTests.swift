@@ -3,7 +3,6 @@
 import FoundationEssentials
 import Glibc
 import Testing
-import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 

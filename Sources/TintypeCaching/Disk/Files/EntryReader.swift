@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTintypeShims
-import FoundationEssentials
 import Glibc
 import Synchronization
 import TintypeHTTP
