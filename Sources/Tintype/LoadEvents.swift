@@ -128,7 +128,9 @@ private final class LoadEventMailbox: Sendable {
 
     private let state = Locked(State())
 
-    /// Keeps an update that replaces an unread one of its kind, except progress that is older than the last.
+    /// Stores an update, which replaces an unread one of its kind.
+    ///
+    /// Drops progress that is older than the last.
     func report(_ update: LoadUpdate) {
         self.offer { state in
             switch update {
@@ -148,7 +150,7 @@ private final class LoadEventMailbox: Sendable {
         self.offer { ($0.end, $0.isOver) = (end, true) }
     }
 
-    /// Keeps an event, and hands it to the reader if one waits; does nothing after the end.
+    /// Stores an event, and passes it to a waiting reader; does nothing after the end.
     private func offer(_ keep: @Sendable (inout State) -> Void) {
         let next = self.state.withLock { state -> (reader: Reader, event: Result<LoadEvent?, any Error>)? in
             guard !state.isOver else { return nil }

@@ -7,7 +7,7 @@ public import TintypeDownloading
 /// Loads images into a cache before they are needed.
 ///
 /// A prefetcher works on several lists at once, and its limits apply to all of them together. A list lives as long as
-/// its reader, which keeps the prefetcher alive.
+/// its reader, and keeps the prefetcher alive.
 public final class Prefetcher: Sendable {
     /// The cache tiers that prefetched images fill.
     public enum Destination: Sendable, Hashable {
@@ -61,7 +61,7 @@ public final class Prefetcher: Sendable {
     /// ```
     public func prefetch(_ requests: [ImageRequest]) -> AsyncStream<PrefetchProgress> {
         let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self)
-        // The task keeps the prefetcher, and ends with its list.
+        // The task retains the prefetcher until the list ends.
         let task = self.lists.run("prefetch") {
             await self.load(requests) { continuation.yield($0) }
             continuation.finish()

@@ -87,8 +87,8 @@ final class ChangeLog: Sendable {
             var entries = try await self.entries(from: last, count: batchCount + 1)
             if last != Change.start {
                 guard entries.first?.id == last else {
-                    // If this reader was too slow, a full batch follows and the rest of the stream is newer. Otherwise
-                    // Redis has lost the end of the stream or all of it, and may count from an earlier moment.
+                    // If this reader was too slow, all remaining changes are newer. Otherwise Redis has lost the last
+                    // changes or the whole stream, and may count from an earlier moment.
                     if entries.count > batchCount, try await self.hasOnlyChanges(after: last) { await apply(nil) }
                     last = Change.start
                     continue
@@ -140,7 +140,7 @@ struct Change: Equatable {
     let node: String
     let text: String
 
-    /// The parts of an identifier: milliseconds since 1970, and a number that counts within one.
+    /// Returns the parts of an identifier: the milliseconds since 1970, and the number within that millisecond.
     static func moment(of identifier: String) -> [UInt64] {
         identifier.split(separator: "-").map { UInt64($0) ?? 0 }
     }

@@ -27,6 +27,8 @@ extension ColdTier {
         /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()
 
+        /// The clock of the circuits.
+        var now: @Sendable () -> ContinuousClock.Instant = { .now }
         /// The most keys in one page of a list.
         var pageSize = 1_000
         let endpoint: S3Endpoint

@@ -15,8 +15,8 @@ import TintypeConcurrency
 /// ```
 ///
 /// Stores are write-behind: the cache runs them in the background, in the order of their calls, and no load waits for
-/// them. Each has ``Configuration/timeBudget``, so choose one in which the largest entry can be sent: an entry of 64 MiB
-/// needs 13 MB/s to be sent in five seconds.
+/// them. Each ends after ``Configuration/timeBudget``, so choose one that is long enough to send the largest entry. In
+/// five seconds, 64 MiB need 14 MB/s.
 ///
 /// The tier never removes an entry because of its age, and has no limit of size. Give the bucket a lifecycle rule that
 /// expires old objects.
@@ -29,8 +29,17 @@ public final class ColdTier: ByteTier {
     private let configuration: Configuration
     private let names: ObjectNames
     private let downloads: DownloadActor
-    /// Ends the requests to a store that does not answer, which would keep each load waiting.
-    private let circuit = Locked(Circuit())
+    /// Refuses requests to a store that does not answer, so that loads do not wait for it.
+    private let circuits = Locked(Circuits())
+
+    /// The circuits of look-ups, and of stores and removals.
+    ///
+    /// Failed look-ups open both circuits. Failed stores and removals open the second one only: large stores may fail
+    /// because of their size, and a store that is full still answers look-ups.
+    private struct Circuits {
+        var reads = Circuit()
+        var writes = Circuit()
+    }
 
     /// Creates a tier, without a connection and without a thread.
     ///
@@ -68,7 +77,7 @@ public final class ColdTier: ByteTier {
     // MARK: Entries
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? {
-        try await self.calling("read an entry") {
+        try await self.calling("read an entry", isWrite: false) {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
@@ -133,27 +142,31 @@ public final class ColdTier: ByteTier {
 
     private static let refusal = CacheError(
         code: .tierFailed,
-        message: "The cold store is not asked for a while, because it has failed; it is tried again by itself."
+        message: "The cold store has failed, so it is not asked for a while. The tier tries it again by itself."
     )
 
-    /// Runs requests of one call, unless the store has failed, and records whether it has answered.
-    private func calling<Result>(_ act: String, _ requests: () async throws -> Result) async throws -> Result {
-        guard self.admits() else { throw Self.refusal }
-        let start = ContinuousClock.now
+    /// Runs the requests of one call unless the circuit is open, and records whether the store answered.
+    private func calling<Result>(
+        _ act: String,
+        isWrite: Bool = true,
+        _ requests: () async throws -> Result
+    ) async throws -> Result {
+        let start = self.configuration.now()
+        guard self.admits(isWrite, at: start) else { throw Self.refusal }
         do {
             let result = try await requests()
-            self.end { _ = $0.succeed() }
+            self.succeed(isWrite)
             return result
-        } catch is CancellationError where .now - start < self.configuration.timeBudget * 0.8 {
-            // The caller has left; later, the time budget has ended the call.
-            self.end { $0.abandon(at: .now) }
+        } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
+            // The caller left. A later cancellation comes from the time budget, and counts as a failure.
+            self.abandon(isWrite, at: start)
             throw CancellationError()
         } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
             // The store works, but refuses this request, or is full.
-            self.end { _ = $0.succeed() }
+            self.succeed(isWrite)
             throw self.failure(error, to: act)
         } catch {
-            self.end { _ = $0.fail(at: .now) }
+            self.fail(isWrite, at: self.configuration.now())
             throw self.failure(error, to: act)
         }
     }
@@ -161,10 +174,27 @@ public final class ColdTier: ByteTier {
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 
     @inline(never)
-    private func admits() -> Bool { self.circuit.withLock { $0.admits(at: .now) } }
+    private func admits(_ isWrite: Bool, at now: ContinuousClock.Instant) -> Bool {
+        self.circuits.withLock { isWrite ? $0.writes.admits(at: now) : $0.reads.admits(at: now) }
+    }
 
     @inline(never)
-    private func end(_ change: (inout Circuit) -> Void) { self.circuit.withLock { change(&$0) } }
+    private func succeed(_ isWrite: Bool) {
+        self.circuits.withLock { _ = isWrite ? $0.writes.succeed() : $0.reads.succeed() }
+    }
+
+    @inline(never)
+    private func fail(_ isWrite: Bool, at now: ContinuousClock.Instant) {
+        self.circuits.withLock { circuits in
+            if !isWrite { _ = circuits.reads.fail(at: now) }
+            _ = circuits.writes.fail(at: now)
+        }
+    }
+
+    @inline(never)
+    private func abandon(_ isWrite: Bool, at now: ContinuousClock.Instant) {
+        self.circuits.withLock { isWrite ? $0.writes.abandon(at: now) : $0.reads.abandon(at: now) }
+    }
 
     // MARK: Requests
 

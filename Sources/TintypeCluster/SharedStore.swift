@@ -103,7 +103,7 @@ final class SharedStore: Sendable {
         )
     }
 
-    /// Returns the counts of this process, with the locks that it holds.
+    /// Returns the counts of this process; without `leases`, it counts no locks.
     @inline(never)
     func statistics(_ leases: Leases? = nil) -> ClusterStatistics {
         var counts = self.state.withLock { state in

@@ -60,7 +60,7 @@ final class SharedTier: ByteTier {
 
     /// The field of an entry without its bytes.
     ///
-    /// Any text may follow the field of a derived entry as its revision, so the mark of a head comes first.
+    /// A revision may be any text, and ends the field of a derived entry. So the mark of a head comes first.
     private func head(of key: CacheKey) -> String { "head-\(self.store.field(of: key))" }
 
     /// Returns the entry of `key`, and waits for it if another machine is making it.
@@ -142,7 +142,8 @@ final class SharedTier: ByteTier {
         _ = try await self.store.run("EVAL", Self.noting, "1", name, lifetime, root.text, key: name)
     }
 
-    /// Families whose entries have expired leave, so that the list of a tag in constant use does not grow for ever.
+    /// Adds a family, and removes families whose entries have expired, so that the list of a busy tag does not grow without
+    /// limit.
     private static let noting = """
         local now = redis.call('TIME')[1] * 1000
         redis.call('ZADD', KEYS[1], now, ARGV[2])

@@ -112,7 +112,7 @@ public final class RedisClient: Sendable {
 
     static let shutDownError = RedisError(.shutDown, "The client was shut down.")
 
-    /// Returns the engine if it runs; after the last use the client is shut down.
+    /// Returns the engine if it runs, and shuts the client down if `isLast`.
     @inline(never)
     private func runningEngine(isLast: Bool = false) -> RedisEngine? {
         self.state.withLock { state in

@@ -23,8 +23,8 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
         ///
         /// A command that was written may have been executed.
         case disconnected
-        /// The server refuses the client, the password or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`, `DENIED`), or is
-        /// a node of a cluster that the client does not know as such (`MOVED`).
+        /// The server refuses the client, the password, the database or the command (`NOAUTH`, `WRONGPASS`, `NOPERM`,
+        /// `DENIED`), or belongs to a cluster that is not configured as one (`MOVED`, `ASK`).
         case refused
         /// The server refuses to write: it is a replica (`READONLY`), has too few replicas (`NOREPLICAS`), or cannot
         /// save (`MISCONF`).

@@ -100,7 +100,7 @@ final class MessageBuffer: Sendable {
     func next() async -> Data?? {
         let id = self.makeID()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { self.begin($0, id) }
+            await withCheckedContinuation { self.begin($0, id: id) }
         } onCancel: {
             self.leave(id)?.resume(returning: nil)
         }
@@ -118,7 +118,7 @@ final class MessageBuffer: Sendable {
 
     /// Lets a reader wait, unless there is a message or the end.
     @inline(never)
-    private func begin(_ reader: CheckedContinuation<Data??, Never>, _ id: UInt64) {
+    private func begin(_ reader: CheckedContinuation<Data??, Never>, id: UInt64) {
         let result = self.state.withLock { state -> Data??? in
             if !state.messages.isEmpty { return .some(.some(state.messages.removeFirst())) }
             if state.hasEnded || Task.isCancelled { return .some(nil) }

@@ -147,40 +147,36 @@ struct ColdTierTests {
         }
     }
 
-    @Test("a store that cannot be reached is soon not asked any more")
-    func outage() async throws {
-        // Nothing listens at this port.
+    /// Returns a tier whose store cannot be reached and whose clock stands still, so that a circuit stays open.
+    private func unreachable() throws -> ColdTier {
         var configuration = try ColdTier.Configuration(url: "s3://cache?endpoint=http://127.0.0.1:1")
         configuration.retryPolicy = .never
-        let tier = ColdTier(configuration)
-        var messages: [String] = []
-        for _ in 0..<4 {
-            let error = await #expect(throws: CacheError.self) { _ = try await tier.entry(for: self.key()) }
-            messages.append(error?.message ?? "")
-        }
-        #expect(messages[2].contains("could not read an entry"))
-        #expect(messages[3].contains("is not asked for a while"))
+        configuration.now = { [start = ContinuousClock.now] in start }
+        return ColdTier(configuration)
     }
 
-    @Test("a store that cannot be reached is soon not given anything any more, and keeps no load waiting")
+    private func isRefused(_ call: () async throws -> Void) async -> Bool {
+        let error = await #expect(throws: CacheError.self) { try await call() }
+        return error?.message.contains("is not asked for a while") == true
+    }
+
+    @Test("after three failed look-ups, a store that cannot be reached gets no more requests")
+    func outageOfLookups() async throws {
+        let tier = try self.unreachable()
+        for _ in 0..<3 { #expect(await !self.isRefused { _ = try await tier.entry(for: self.key()) }) }
+        #expect(await self.isRefused { _ = try await tier.entry(for: self.key()) })
+        #expect(await self.isRefused { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) })
+        #expect(await self.isRefused { _ = try await tier.remove(self.key()) })
+        #expect(await self.isRefused { _ = try await tier.removeFamily(of: self.key()) })
+    }
+
+    @Test("after three failed stores, a store that cannot be reached gets no more stores, but is asked for entries")
     func outageOfStores() async throws {
-        var configuration = try ColdTier.Configuration(url: "s3://cache?endpoint=http://127.0.0.1:1")
-        configuration.retryPolicy = .never
-        let tier = ColdTier(configuration)
-        for _ in 0..<3 {
-            _ = await #expect(throws: CacheError.self) {
-                try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
-            }
-        }
-        let calls: [() async throws -> Void] = [
-            { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) },
-            { _ = try await tier.entry(for: self.key()) }, { _ = try await tier.remove(self.key()) },
-            { _ = try await tier.removeFamily(of: self.key()) },
-        ]
-        for call in calls {
-            let error = await #expect(throws: CacheError.self) { try await call() }
-            #expect(error?.message.contains("is not asked for a while") == true)
-        }
+        let tier = try self.unreachable()
+        let store = { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) }
+        for _ in 0..<3 { #expect(await !self.isRefused(store)) }
+        #expect(await self.isRefused(store))
+        #expect(await !self.isRefused { _ = try await tier.entry(for: self.key()) })
     }
 
     @Test("a store that refuses a key is asked again each time, with the advice each time")

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The files that once broke a decoder, which the fuzzers found.
+/// The files that fuzzers found, and that once broke a decoder.
 enum CrashFiles {
     /// Returns the files whose names begin with `prefix`.
     static func named(_ prefix: String) -> [URL] {

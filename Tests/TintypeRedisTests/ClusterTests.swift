@@ -96,7 +96,7 @@ private struct RunningCluster: SuiteTrait, TestScoping {
         await client.shutdown()
     }
 
-    @Test func `a seed that the cluster calls by another name is not asked again and again`() async throws {
+    @Test func `the client does not keep asking a seed that the cluster lists by another name`() async throws {
         func questions() throws -> Int {
             try self.cluster.servers.reduce(0) { count, server in
                 let lines = try server.run("INFO", "commandstats").split(whereSeparator: \.isNewline)

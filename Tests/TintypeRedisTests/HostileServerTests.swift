@@ -50,6 +50,20 @@ import TintypeTestTraits
         await client.shutdown()
     }
 
+    @Test(arguments: ["ERR max number of clients reached", "DENIED Redis is running in protected mode"])
+    func `a server that refuses a client before its greeting ends gives the reason`(text: String) async throws {
+        let server = try RedisImpostor(closesAfterAnswer: true) { _ in "-\(text)\r\n" }
+        var configuration = RedisConfiguration(.standalone(RedisAddress("127.0.0.1", port: server.port)))
+        configuration.password = "secret"
+        configuration.commandTimeBudget = .seconds(60)
+        configuration.firstReconnectDelay = .seconds(600)
+        configuration.longestReconnectDelay = .seconds(600)
+        let client = RedisClient(configuration)
+        let error = await #expect(throws: RedisError.self) { try await client.run(Self.get) }
+        #expect(error?.code == .refused && error?.message.contains(text) == true)
+        await client.shutdown()
+    }
+
     @Test(arguments: [
         // Two arrays in one whose elements are too many together, and lines without an end.
         "*2\r\n*600000\r\n" + String(repeating: ":1\r\n", count: 600_000) + "*600000\r\n",

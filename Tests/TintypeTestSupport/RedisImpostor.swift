@@ -11,10 +11,11 @@ public final class RedisImpostor: Sendable {
     private let listener: CInt
     private let thread: POSIXThread
 
-    /// Starts a server on a free port, which sends the result of `answer` after each piece that it receives.
+    /// Starts a server on a free port, which sends the result of `answer` after each piece that it receives, or only after
+    /// the first one if it then closes the connection.
     ///
     /// - Throws: ``TestSupportError`` if no port can be opened.
-    public init(_ answer: @escaping @Sendable (_ command: String) -> String) throws {
+    public init(closesAfterAnswer: Bool = false, _ answer: @escaping @Sendable (_ command: String) -> String) throws {
         let (listener, port) = try LoopbackSocket.listen()
         self.listener = listener
         self.port = port
@@ -24,7 +25,8 @@ public final class RedisImpostor: Sendable {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else { return }
                 while let piece = LoopbackSocket.receive(from: connection),
-                    LoopbackSocket.send(Array(answer(String(decoding: piece, as: UTF8.self)).utf8), to: connection)
+                    LoopbackSocket.send(Array(answer(String(decoding: piece, as: UTF8.self)).utf8), to: connection),
+                    !closesAfterAnswer
                 {}
                 close(connection)
             }

@@ -63,7 +63,7 @@ struct BytesLoad: Sendable {
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
-    /// Returns the failure with which the load ends, if it is remembered; counts it.
+    /// Returns the remembered failure of the source, if there is one, and counts it.
     private func rememberedFailure() -> (any Error)? {
         let failure = self.services.failures.failure(
             of: self.request.sourceKey,

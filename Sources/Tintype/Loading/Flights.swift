@@ -131,7 +131,9 @@ struct Flights {
 
     // MARK: Ends
 
-    /// Ends a flight whose work is done; returns the images that must leave the cache before, unless `isCleared`.
+    /// Ends a flight whose work is done, or returns the images that must leave the cache first.
+    ///
+    /// If it returns images, the flight has not ended: remove them, and call again with `isCleared`.
     mutating func conclude<Output>(
         _ flight: Flight<Output>,
         _ product: FlightTable.Product,
@@ -185,8 +187,7 @@ struct Flights {
 
     /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it.
     ///
-    /// A body that is accepted later makes the image obsolete. The mark has the changes of the origin before the image was
-    /// read.
+    /// A body that is accepted later makes the image obsolete. `mark` records the changes of the origin before the read.
     mutating func admit(
         _ product: FlightTable.Product,
         madeOf body: UInt64,
@@ -209,7 +210,7 @@ struct Flights {
             case .start, .wait, .resume: break
             case .change(let id, let demand):
                 guard let flight = self.flights[id]?.state, let fetch = flight.change(demand) else { continue }
-                // The fetcher reads the priority then: two changes may arrive out of order.
+                // The fetcher reads the priority when it is notified, because two notices may arrive out of order.
                 self.notices.run("urgency") {
                     await fetch.fetcher.priorityDidChange(of: fetch.request) { flight.demand.priority }
                 }

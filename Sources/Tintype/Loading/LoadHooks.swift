@@ -11,7 +11,11 @@ final class LoadHooks: Sendable {
     let changeRequests: Bool
 
     init(_ configuration: LoaderActor.Configuration) {
-        self.configuration = configuration
+        var hooks = configuration
+        // A closure or an object of the program may own the loader, so keep only the functions of this type.
+        (hooks.cache, hooks.fetcher, hooks.fetcherWrapper, hooks.variantEncoder) = (nil, nil, nil, nil)
+        (hooks.tiers, hooks.observers) = ([], [])
+        self.configuration = hooks
         self.changeRequests =
             configuration.keyFilter != nil || configuration.credentials != nil || configuration.optionsProcessor != nil
     }
@@ -29,7 +33,9 @@ final class LoadHooks: Sendable {
                 throw Self.refusal(error, of: request)
             }
         }
-        request.source.credentials = request.source.credentials ?? self.configuration.credentials
+        if request.source.credentials == nil, let credentials = self.configuration.credentials {
+            request.source.credentials = credentials
+        }
         if request.cacheKey == nil, let key = self.configuration.keyFilter?(request) { request.cacheKey = key }
         return request
     }

@@ -209,7 +209,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Caching
 
-    /// Whether no rule of the request's own tells flights apart: then nothing has to be copied and compared.
+    /// Whether the request leaves all rules to the loader, so that flights need not copy and compare its rules.
     var leavesRulesToLoader: Bool {
         guard case .priority = self.storage.transport else { return false }
         return self.storage.source.cookies == nil && self.storage.caching.lifetime == nil

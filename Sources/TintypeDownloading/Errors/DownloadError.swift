@@ -23,7 +23,7 @@ public struct DownloadError: TintypeError {
     public let status: Int?
     /// The header fields of the response, if there was one.
     public let headers: HeaderFields
-    /// The underlying error; a ``DownloadError.CurlError`` if it came from libcurl.
+    /// The underlying error; a ``CurlError`` if it came from libcurl.
     public let underlyingError: (any Error)?
     /// Whether another machine has remembered the failure, and says when it is over.
     package var isRemembered = false

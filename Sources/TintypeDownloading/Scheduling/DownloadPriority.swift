@@ -21,11 +21,11 @@ public enum DownloadPriority: Int, Sendable, Hashable, Comparable, CaseIterable 
 }
 
 extension DownloadActor {
-    /// Which of several equally urgent downloads starts first.
+    /// The order of downloads of equal priority.
     public enum Order: Sendable, Hashable {
-        /// The one that was asked for first.
+        /// The earliest request first.
         case firstInFirstOut
-        /// The one that was asked for last: what is looked at now, before what was scrolled past.
+        /// The latest request first, so that visible images come before images that were scrolled past.
         case lastInFirstOut
     }
 }

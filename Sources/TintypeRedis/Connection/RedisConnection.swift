@@ -49,7 +49,7 @@ final class RedisConnection {
     private(set) var phase = Phase.connecting
     /// Whether the server has answered the greeting, even if the connection was closed since.
     private(set) var wasReady = false
-    /// Whether the client itself has closed the connection, because it needs it no more.
+    /// Whether the client closed the connection because it no longer needs it.
     private(set) var isRetired = false
     /// The reason why the connection was closed.
     private(set) var failure = "The connection was closed."
@@ -167,7 +167,7 @@ final class RedisConnection {
         redisAsyncFree(context)
     }
 
-    /// Closes a connection that works, but is not needed any more.
+    /// Closes a working connection that the client no longer needs.
     func retire(_ reason: String) {
         self.isRetired = true
         self.close(reason)

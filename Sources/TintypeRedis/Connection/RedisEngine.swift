@@ -331,7 +331,7 @@ actor RedisEngine: SocketActor {
             self.connections[connection.descriptor] = nil
             return true
         }
-        if !isClosed { self.settleGreeting(outcomes, of: connection, node) }
+        if !connection.wasReady { self.settleGreeting(outcomes, of: connection, node) }
         if connection.phase == .closed { self.remove(connection, from: node) }
         for outcome in outcomes + connection.takeOutcomes() { self.settle(outcome, of: node) }
         return true
@@ -342,13 +342,12 @@ actor RedisEngine: SocketActor {
         return self.nodes.values.first { node in node.connections.contains { $0 === connection } }
     }
 
-    /// Checks the replies to the greeting.
+    /// Checks the replies to the greeting, after which the server may have closed the connection.
     private func settleGreeting(
         _ outcomes: [RedisConnection.Outcome],
         of connection: RedisConnection,
         _ node: RedisNode
     ) {
-        guard connection.phase == .greeting else { return }
         for outcome in outcomes {
             guard let reply = outcome.reply, let command = outcome.call.command?.name else { continue }
             if let error = Greeting.refusal(of: reply, to: command, from: node.address) {
@@ -356,7 +355,7 @@ actor RedisEngine: SocketActor {
                 return connection.close(error.message)
             }
         }
-        guard connection.isIdle else { return }
+        guard connection.phase == .greeting, connection.isIdle else { return }
         connection.becomeReady()
         node.schedule.reset()
         node.lastError = nil

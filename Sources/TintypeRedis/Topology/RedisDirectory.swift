@@ -138,7 +138,7 @@ struct RedisDirectory {
             }
             self.layout = layout
             let known = layout.masters + layout.replicas
-            // A node that is known by another name only is closed, so the next question goes to one of the layout.
+            // The engine closes a node that the layout lists only by another name, so ask a node of the layout next.
             let first = known.filter { $0 == address }
             self.sources = first + (known + self.seeds.filter { !known.contains($0) }).filter { !first.contains($0) }
         case .sentinel(_, let service):

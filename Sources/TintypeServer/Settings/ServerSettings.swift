@@ -113,7 +113,7 @@ public struct ServerSettings: Sendable {
     /// The variables that the library reads elsewhere.
     private static let otherVariables: Set = ["TINTYPE_JPEG_SHORTCUTS"]
 
-    /// Returns warnings about combinations of settings that are permitted but dangerous.
+    /// Returns warnings about settings that are permitted, but are dangerous or have no effect.
     private static func warnings(about configuration: ImageServer.Configuration) -> [String] {
         var warnings = configuration.sources.allowed.filter { SourcePattern.endsWithinHost($0) }.map { pattern in
             "The pattern \(pattern) of allow ends within a host, and matches no host that goes on; a pattern must contain "
@@ -122,8 +122,8 @@ public struct ServerSettings: Sendable {
         if configuration.showsPage == true, !configuration.addresses.keys.isEmpty, !configuration.listensOnLoopback {
             warnings.append("The page of --ui signs URLs for everyone who reaches \(configuration.listenAddress).")
         }
+        // Ignore an error here: the start of the server reports settings that the parser refuses.
         let settings = try? configuration.addressSettings(configuration.addresses)
-        // The start reports settings that a parser refuses.
         return warnings + (settings.flatMap { try? AddressParser($0) }?.warnings ?? [])
     }
 }

@@ -177,7 +177,7 @@ extension ImageFrame? {
         try self?.footprint(for: source) ?? TransformFootprint(result: source)
     }
 
-    /// Returns an upright image in the frame; `nil` changes nothing.
+    /// Returns an upright image in the frame, or the image itself without a frame.
     fileprivate func applied(to image: Image) throws -> Image {
         guard let self else { return image }
         return image.replacingPixels(try self.paint(image.pixels), orientation: .up)
