@@ -127,7 +127,7 @@ public struct RedisConfiguration: Sendable, Equatable {
             throw Self.refusal("The user or the password contains an invalid percent sign. Write it as %25.")
         }
         guard !password.isEmpty else {
-            throw Self.refusal("The URL names a user without a password: user:password@host.")
+            throw Self.refusal("The URL names a user without a password; write user:password@host, or :password@host.")
         }
         self.username = username.isEmpty ? nil : username
         self.password = password

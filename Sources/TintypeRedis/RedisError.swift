@@ -79,8 +79,11 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
             case "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN": (.clusterDown, "Try again later.")
             case "MOVED", "ASK": (.refused, "Configure the cluster as redis+cluster://.")
             case "CROSSSLOT": (.serverError, "Give the keys the same hash tag, such as {tag}.")
+            case "ERR" where text.contains("DB index"):
+                (.refused, "Choose a database below the server's setting databases, which is 16 by default.")
             default: text.contains("invalid password") ? (.refused, "Check the password.") : (.serverError, "")
             }
-        self.init(code, "\(address) answered: \(text)\(advice.isEmpty ? "" : ". \(advice)")")
+        let separator = advice.isEmpty ? "" : text.hasSuffix(".") ? " " : ". "
+        self.init(code, "\(address) answered: \(text)\(separator)\(advice)")
     }
 }

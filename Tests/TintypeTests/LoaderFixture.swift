@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import Tintype
 import TintypeConcurrency
 import TintypeTestSupport
+
+@testable import Tintype
 
 /// A temporary disk cache with loaders that count their decodes.
 struct LoaderFixture {
@@ -133,6 +134,30 @@ private struct CountingImage: EncodedImage {
     }
 
     func metadata(limits: DecodingLimits) throws -> ImageMetadata { try self.base.metadata(limits: limits) }
+}
+
+extension LoaderActor {
+    /// The number of callers and of loads of images that wait for bytes.
+    var bytesWaiterCount: Int { self.table.flights.waiterCount(of: .bytes) }
+
+    /// The number of callers that wait for encoded images.
+    var encodedWaiterCount: Int { self.table.flights.waiterCount(of: .encoded) }
+
+    /// The number of loads of images that wait for a decode that they share.
+    var decodeWaiterCount: Int { self.table.flights.waiterCount(of: .decode) }
+
+    /// The number of sources that are being loaded, or whose images the table remembers.
+    var sourceCount: Int { self.table.sourceCount }
+
+    /// The number of waits and flights so far.
+    ///
+    /// Each wait enters the actor to join, and each flight, which is one task, to end.
+    var stepCount: LoadTable.ID { self.table.flights.lastID }
+
+    /// The number of loads of a source that wait until they may ask its origin.
+    func queueCount(of request: ImageRequest) -> Int {
+        self.table.queueCount(of: self.services.rules.resourceKey(of: request))
+    }
 }
 
 /// Returns a small PNG of one gray.

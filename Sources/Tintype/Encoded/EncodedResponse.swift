@@ -129,27 +129,3 @@ extension EncodedResponse {
     /// ```
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }
-
-extension ImageResponse {
-    /// The lifetime of the origin's response; see ``EntryMetadata/freshnessLifetime``.
-    public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
-
-    /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
-    ///
-    /// ```swift
-    /// let age = try await loader.response(for: request).age()
-    /// ```
-    public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
-}
-
-extension DataResponse {
-    /// The lifetime of the origin's response; see ``EntryMetadata/freshnessLifetime``.
-    public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
-
-    /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
-    ///
-    /// ```swift
-    /// let age = try await loader.dataResponse(for: request).age()
-    /// ```
-    public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
-}

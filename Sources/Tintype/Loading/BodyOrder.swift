@@ -11,11 +11,14 @@ struct BodyOrder: Sendable {
     typealias Product = FlightTable.Product
 
     /// How a body came, and its name on disk, whether or not it is stored there.
-    enum Arrival: Hashable, Sendable {
-        /// The origin sent or confirmed it. The disk has it if it is stored at all.
-        case fetched(as: CacheKey)
-        /// It was read from the disk.
-        case read(as: CacheKey)
+    struct Arrival: Hashable, Sendable {
+        let name: CacheKey
+        /// Whether the origin sent or confirmed the body; otherwise it was read from the disk.
+        let isFetched: Bool
+
+        static func fetched(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: true) }
+
+        static func read(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: false) }
     }
 
     /// The changes that a new body of a source makes.
@@ -130,14 +133,9 @@ struct BodyOrder: Sendable {
     /// Images that another flight of the origin is about to remove are obsolete for this flight as well, until the other one
     /// has ended: callers of this flight must not find them either.
     ///
-    /// - Parameters:
-    ///   - body: The body.
-    ///   - id: The flight that has brought it.
-    ///   - arrival: How it came.
-    ///   - date: The time at which the origin sent or confirmed it.
-    ///   - waiting: The flights that wait for flight `id`.
-    ///   - awaiting: The flights that are going to have the body or a newer one, directly or through others.
-    /// - Returns: The changes, to be made before the flight ends.
+    /// `date` is the time at which the origin sent or confirmed the body. The flights `waiting` wait for flight `id`, and the
+    /// flights `awaiting` are going to have the body or a newer one, directly or through others. Make the changes before the
+    /// flight ends.
     mutating func accept(
         _ body: UInt64,
         from id: ID,
@@ -322,17 +320,5 @@ struct BodyOrder: Sendable {
             // Loads under way still need their order.
             if source.flights.isEmpty { self.forget(key) } else { self.sources[key]?.images = [] }
         }
-    }
-}
-
-extension BodyOrder.Arrival {
-    fileprivate var name: CacheKey {
-        switch self {
-        case .fetched(let name), .read(let name): name
-        }
-    }
-
-    fileprivate var isFetched: Bool {
-        if case .fetched = self { true } else { false }
     }
 }

@@ -51,7 +51,10 @@ struct BytesLoad: Sendable {
             self.services.failures.forget(self.request.sourceKey, for: self.request)
             return response
         } catch let error as DownloadError {
-            if remembered == nil { await self.remember(error) }
+            if remembered == nil {
+                let (failures, hooks) = (self.services.failures, self.services.hooks)
+                await failures.remember(error, of: self.request.sourceKey, for: self.request, hooks)
+            }
             guard let known, self.mayStandIn(known, for: error),
                 let stored = try await self.services.sources.completed(known, for: self.request, countedIn: self.budget)
             else { throw error }
@@ -75,27 +78,20 @@ struct BytesLoad: Sendable {
         return failure
     }
 
-    private func remember(_ error: DownloadError) async {
-        let (failures, hooks) = (self.services.failures, self.services.hooks)
-        await failures.remember(error, of: self.request.sourceKey, for: self.request, hooks)
-    }
-
     private var budget: ByteBudget { self.services.downloads.bodyBudget }
 
     /// Returns the stored bytes if they may answer, or else their metadata: a load that waits for its turn or for the origin
     /// holds no bytes.
     private func look() async throws -> (answer: Body?, known: StoredSource?) {
-        try await self.flight.record.timing(\.disk) { try await self.lookOnDisk() }
-    }
-
-    private func lookOnDisk() async throws -> (answer: Body?, known: StoredSource?) {
-        let sources = self.services.sources
-        if self.plan.policy.revalidates, let known = try await sources.known(of: self.request),
-            try self.reuse(known) == nil
-        {
-            return (nil, known)
+        try await self.flight.record.timing(\.disk) {
+            let sources = self.services.sources
+            if self.plan.policy.revalidates, let known = try await sources.known(of: self.request),
+                try self.reuse(known) == nil
+            {
+                return (nil, known)
+            }
+            return (try await self.reuse(sources.entry(for: self.request, countedIn: self.budget)), nil)
         }
-        return (try await self.reuse(sources.entry(for: self.request, countedIn: self.budget)), nil)
     }
 
     private func hit(_ answer: Body) -> Body {

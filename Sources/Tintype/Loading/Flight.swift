@@ -22,8 +22,8 @@ extension FlightTable {
             case store(ID)
         }
 
-        let kind: Kind
-        let key: CacheKey
+        private(set) var kind: Kind
+        private(set) var key: CacheKey
         /// The key of the bytes of which it is made.
         let source: CacheKey
         /// The resource that is requested for the bytes, shared by sources that may select the same response.
@@ -75,18 +75,9 @@ extension FlightTable.Product {
         rules: FreshnessRules,
         mayServeStale: Bool
     ) {
-        let image = FlightTable.Product(.image, request, rules: rules, mayServeStale: mayServeStale)
-        self.init(
-            kind: .encoded,
-            key: encoding.key(of: request.key),
-            source: image.source,
-            origin: image.origin,
-            queries: image.queries + [caching.query],
-            terms: image.terms,
-            policy: image.policy,
-            usesHTTPKeys: image.usesHTTPKeys,
-            mayServeStale: mayServeStale
-        )
+        self.init(.image, request, rules: rules, mayServeStale: mayServeStale)
+        (self.kind, self.key) = (.encoded, encoding.key(of: request.key))
+        self.queries.append(caching.query)
     }
 }
 

@@ -173,7 +173,7 @@ struct Flights {
         case .brought(let body, let arrival, let date, let fetched):
             self.changes.note(product.origin)
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
-            if case .fetched = arrival, let fetched {
+            if arrival.isFetched, let fetched {
                 for id in self.table.bodies.flights(of: product.origin) { self.flights[id]?.state.note(fetched) }
             }
             for id in succession.flights { self.flights[id]?.state.note(newestBody: body) }

@@ -35,34 +35,31 @@ final class LoadServices: Sendable {
             gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
             usesIdleLanes: configuration.usesIdleLanes
         )
-        let decoding = DecodePipeline(
+        self.decoding = DecodePipeline(
             registry: configuration.coders,
             lanes: lanes,
             previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
             limits: configuration.limits
         )
-        let encoding = EncodePipeline(registry: configuration.coders, lanes: lanes)
-        let rules = FreshnessRules(configuration)
         self.cache = cache
         self.downloads = downloads
-        self.decoding = decoding
-        self.encoding = encoding
-        self.rules = rules
+        self.encoding = EncodePipeline(registry: configuration.coders, lanes: lanes)
+        self.rules = FreshnessRules(configuration)
         self.origins = OriginRules(configuration, downloads)
         self.hooks = LoadHooks(configuration)
-        self.sources = StoredSources(cache: cache, rules: rules)
+        self.sources = StoredSources(cache: cache, rules: self.rules)
         self.store = ByteStore(
             cache: cache,
             sources: self.sources,
-            rules: rules,
+            rules: self.rules,
             hooks: self.hooks,
             activities: activities
         )
         self.variants = VariantPipeline(
             cache: cache,
-            decoding: decoding,
-            encoding: encoding,
-            rules: rules,
+            decoding: self.decoding,
+            encoding: self.encoding,
+            rules: self.rules,
             encoder: configuration.variantEncoder,
             activities: activities
         )

@@ -341,37 +341,16 @@ public actor LoaderActor {
     }
 
     /// The number of loads of images under way.
-    public var loadCount: Int { self.flights.table.flights.flightCount(of: .image) }
+    public var loadCount: Int { self.table.flights.flightCount(of: .image) }
 
     /// The number of callers that wait for those loads.
-    public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .image) }
+    public var waiterCount: Int { self.table.flights.waiterCount(of: .image) }
 
-    /// The number of callers and of loads of images that wait for bytes.
-    var bytesWaiterCount: Int { self.flights.table.flights.waiterCount(of: .bytes) }
-
-    /// The number of callers that wait for encoded images.
-    var encodedWaiterCount: Int { self.flights.table.flights.waiterCount(of: .encoded) }
-
-    /// The number of loads of images that wait for a decode that they share.
-    var decodeWaiterCount: Int { self.flights.table.flights.waiterCount(of: .decode) }
-
-    /// The number of sources that are being loaded, or whose images the table remembers.
-    var sourceCount: Int { self.flights.table.sourceCount }
-
-    /// The number of waits and flights so far.
-    ///
-    /// Each wait enters the actor to join, and each flight, which is one task, to end.
-    var stepCount: LoadTable.ID { self.flights.table.flights.lastID }
+    /// The flights, their turns and their bodies.
+    var table: LoadTable { self.flights.table }
 
     /// Returns false if another body than `body` is known to be the newest of a source.
-    func admits(_ body: UInt64, of source: CacheKey) -> Bool { self.flights.table.admits(body, of: source) }
-
-    /// The number of loads of a source that wait until they may ask its origin.
-    func queueCount(of request: ImageRequest) -> Int {
-        self.flights.table.queueCount(
-            of: FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: true).origin
-        )
-    }
+    func admits(_ body: UInt64, of source: CacheKey) -> Bool { self.table.admits(body, of: source) }
 
     /// Returns when the background revalidations that began before the call have ended.
     ///

@@ -92,7 +92,9 @@ struct ClusterCommand: Subcommand {
         }
 
         var lines: [String] {
-            ["servers: \(self.servers.count)"] + self.servers.map(self.line) + ["nodes of Redis: \(self.nodes.count)"]
+            ["servers: \(self.servers.count)"] + self.servers.map(self.line)
+                + (self.servers.isEmpty ? ["  no report for 30 s: no server runs, or Redis refuses writes"] : [])
+                + ["nodes of Redis: \(self.nodes.count)"]
                 + self.nodes.map { "  \($0.address.printable)  \($0.role)  \($0.state)" }
         }
 
@@ -105,9 +107,12 @@ struct ClusterCommand: Subcommand {
                 looks == 0
                 ? "no look-ups"
                 : "\(whole(100 * Double(counts.hits) / looks)) % of \(whole(looks)) look-ups are hits"
+            let age = Int(server.ageInSeconds)
+            // A server reports every five seconds, if it can write to Redis.
             return "  \(server.name.printable)  \(share)  \(counts.waits) waits, \(counts.waitsOver) in vain  "
                 + "circuit \(counts.isCircuitOpen ? "open" : "closed"), opened \(counts.circuitOpenings) times  "
-                + "\(counts.leases) locks  \(Int(server.ageInSeconds)) s ago"
+                + "\(counts.leases) locks  " + (age > 10 ? "no report for \(age) s" : "\(age) s ago")
+                + (counts.lastError.map { "  last error: \($0.printable)" } ?? "")
         }
     }
 }

@@ -68,7 +68,9 @@ struct PurgeHandler: Sendable {
         }
         guard !line.name.isEmpty else { return "there is nothing after \(line.kind)" }
         guard FieldText.isPlain(line.name) else { return "there is a control character" }
-        guard line.kind != "tag" else { return nil }
+        guard line.kind != "tag" else {
+            return line.name.contains(" ") ? "a tag has no space; write one tag in a line" : nil
+        }
         guard schemes.contains(where: { line.name.hasPrefix($0) }) else {
             return "the URL must begin with \(schemes.joined(separator: ", ")), as the origin receives it"
         }
@@ -87,20 +89,25 @@ struct PurgeHandler: Sendable {
         }
         defer { self.forgetRoutes() }
         do {
-            for line in lines { try await self.purge(line) }
-            let texts = lines.map { $0.text }
+            var texts: [String] = []
+            for line in lines { texts.append(try await self.purge(line)) }
             let note = AnswerNote(message: "purged: \(texts.joined(separator: ", "))")
             let text = "purged\n\(texts.joined(separator: "\n"))\n"
             return .text(200, text, fields: ["Cache-Control": "no-store"], note: note)
         } catch {
-            return self.answers.refusal(self.cluster == nil ? 500 : 503, "The purge could not be stored. Try it again.")
+            // Only those who know the secret see the reason.
+            let reason = (error as? any TintypeError)?.message ?? "\(error)"
+            let end = reason.hasSuffix(".") ? "" : "."
+            let status = self.cluster == nil ? 500 : 503
+            return self.answers.refusal(status, "The purge is not complete. \(reason)\(end) Send it again after that.")
         }
     }
 
-    private func purge(_ line: Line) async throws {
+    /// Purges the sources of a line, and returns its text for the answer, with the number of sources that had a tag.
+    private func purge(_ line: Line) async throws -> String {
         if line.kind == "tag" {
-            _ = try await self.cluster?.purge(tag: line.name)
-            return
+            let count = try await self.cluster?.purge(tag: line.name) ?? 0
+            return "\(line.text) (\(count) sources)"
         }
         let old = self.purges.cacheKey(of: line.name)
         let identifier = try await self.cluster?.announce(purge: line.text)
@@ -117,10 +124,11 @@ struct PurgeHandler: Sendable {
         // keys again.
         guard line.kind == "source", let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https"
         else {
-            return
+            return line.text
         }
         var source = ImageRequest(url: url)
         source.source.cacheKey = old
         _ = try await self.loader.remove(source)
+        return line.text
     }
 }

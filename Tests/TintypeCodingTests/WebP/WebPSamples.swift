@@ -3,7 +3,6 @@
 #if WebP
 import FoundationEssentials
 import Testing
-import TintypeConformanceSupport
 import TintypeImage
 import TintypeTestSupport
 
@@ -103,22 +102,6 @@ enum WebPSamples {
                 }
             )
         }
-    }
-
-    /// Returns the digest of the pixels, with transparent pixels set to zero.
-    static func digestWithoutHiddenColors(_ pixels: PixelBuffer) -> String {
-        let cleaned = try? PixelBuffer(
-            pixels.layout,
-            fillingUnsafely: { target in
-                pixels.withUnsafeBytes { source in
-                    for index in stride(from: 0, to: source.count, by: 4) {
-                        let pixel = source.loadUnaligned(fromByteOffset: index, as: UInt32.self)
-                        target.storeBytes(of: pixel >> 24 == 0 ? 0 : pixel, toByteOffset: index, as: UInt32.self)
-                    }
-                }
-            }
-        )
-        return cleaned.map { PixelMeasure.digest($0) } ?? ""
     }
 }
 #endif

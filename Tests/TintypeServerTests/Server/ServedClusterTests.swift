@@ -113,6 +113,25 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a purge of a tag says how many sources had it, and one that fails says why`() async throws {
+        let redis = try await RedisServer()
+        let (origin, _) = try self.origin([("Cache-Tag", "cats")])
+        let secret = ["Authorization": "Bearer wash"] as HeaderFields
+        try await self.run(redis, count: 1) { services in
+            _ = try await self.body(services[0], origin.url("/a"))
+            func purge(_ line: String) async -> String {
+                let body = Data(line.utf8)
+                let response = await services[0].response(to: "/purge", method: "POST", headers: secret, body: body)
+                return String(decoding: response.body, as: UTF8.self)
+            }
+            #expect(await purge("tag cats").contains("tag cats (1 sources)"))
+            #expect(await purge("tag cats").contains("tag cats (0 sources)"))
+            #expect(await purge("tag cats dogs").contains("one tag in a line"))
+            redis.stop()
+            #expect(await purge("tag cats").contains("The shared tier failed"))
+        }
+    }
+
     @Test func `a purge is refused while the clock of Redis is days ahead`() async throws {
         let redis = try await RedisServer()
         let (origin, _) = try self.origin()

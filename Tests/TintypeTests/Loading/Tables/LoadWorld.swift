@@ -129,7 +129,8 @@ struct LoadWorld {
             case .cancel(let id):
                 switch self.phases[id] {
                 // A store that has begun continues.
-                case .storing, .ended(_, .fetched): continue
+                case .storing: continue
+                case .ended(_, let arrival) where arrival.isFetched: continue
                 case .ended, .kept: break
                 default: self.phases[id] = .abandoned
                 }
