@@ -105,7 +105,7 @@ struct Outages {
     }
 
     private func openingCount(of server: Server) -> Int {
-        server.member.log.count { $0.contains("The shared tier is not asked for a while") }
+        server.member.log.count { $0.contains("Redis fails, so this server continues without it") }
     }
 
     /// The names of the threads of each server, without those of the runtime's pool.

@@ -7,13 +7,13 @@ public import Tintype
 extension Cluster {
     /// The settings of a cluster.
     public struct Configuration: Sendable {
-        /// An event of a cluster.
+        /// An event of a cluster, or of a ``ColdTier``.
         public enum Event: Sendable, Hashable {
-            /// Redis has failed several times: loads continue without it.
+            /// Redis or the bucket has failed several times: loads continue without it.
             case circuitOpened(reason: String)
-            /// Redis works again.
+            /// Redis or the bucket works again.
             case circuitClosed
-            /// A setting of Redis that does not suit a cache, with the advice.
+            /// A setting of Redis that does not suit a cache, or a bucket that refuses requests, with the advice.
             case unsuitableSetting(String)
         }
 

@@ -27,6 +27,8 @@ extension ColdTier {
         /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
         public var retryPolicy = RetryPolicy()
 
+        /// Receives the failures of the store that a person must know of, and must be quick; by default does nothing.
+        public var report: @Sendable (Cluster.Configuration.Event) -> Void = { _ in }
         /// The clock of the circuits.
         var now: @Sendable () -> ContinuousClock.Instant = { .now }
         /// The most keys in one page of a list.

@@ -39,6 +39,8 @@ public final class ColdTier: ByteTier {
     private struct Circuits {
         var reads = Circuit()
         var writes = Circuit()
+        /// Whether a refusal was reported after the last store.
+        var hasReportedRefusal = false
     }
 
     /// Creates a tier, without a connection and without a thread.
@@ -163,12 +165,20 @@ public final class ColdTier: ByteTier {
             throw CancellationError()
         } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
             // The store works, but refuses this request, or is full.
-            self.succeed(isWrite)
-            throw self.failure(error, to: act)
+            let failure = self.failure(error, to: act)
+            if self.refuse(isWrite) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
+            throw failure
         } catch {
-            self.fail(isWrite, at: self.configuration.now())
-            throw self.failure(error, to: act)
+            let failure = self.failure(error, to: act)
+            if self.fail(isWrite, at: self.configuration.now()) {
+                self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
+            }
+            throw failure
         }
+    }
+
+    private static func reason(_ failure: any Error) -> String {
+        (failure as? CacheError)?.message ?? "It does not answer within the time budget."
     }
 
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
@@ -180,14 +190,32 @@ public final class ColdTier: ByteTier {
 
     @inline(never)
     private func succeed(_ isWrite: Bool) {
-        self.circuits.withLock { _ = isWrite ? $0.writes.succeed() : $0.reads.succeed() }
+        let hasClosed = self.circuits.withLock { circuits in
+            if isWrite { circuits.hasReportedRefusal = false }
+            let wasOpen = isWrite ? circuits.writes.succeed() : circuits.reads.succeed()
+            return wasOpen && !circuits.reads.isOpen && !circuits.writes.isOpen
+        }
+        if hasClosed { self.configuration.report(.circuitClosed) }
     }
 
+    /// Records an answer that refuses a request; returns whether it must be reported.
     @inline(never)
-    private func fail(_ isWrite: Bool, at now: ContinuousClock.Instant) {
+    private func refuse(_ isWrite: Bool) -> Bool {
         self.circuits.withLock { circuits in
+            _ = isWrite ? circuits.writes.succeed() : circuits.reads.succeed()
+            defer { circuits.hasReportedRefusal = true }
+            return !circuits.hasReportedRefusal
+        }
+    }
+
+    /// Records a request without an answer; returns whether the first circuit has opened.
+    @inline(never)
+    private func fail(_ isWrite: Bool, at now: ContinuousClock.Instant) -> Bool {
+        self.circuits.withLock { circuits in
+            let wasOpen = circuits.reads.isOpen || circuits.writes.isOpen
             if !isWrite { _ = circuits.reads.fail(at: now) }
             _ = circuits.writes.fail(at: now)
+            return !wasOpen && (circuits.reads.isOpen || circuits.writes.isOpen)
         }
     }
 

@@ -58,12 +58,20 @@ public final class ImageService: Sendable {
             return request
         }
         let log = configuration.logFormat.map { AccessLog($0, to: STDERR_FILENO) }
-        let cluster = Self.cluster(configuration, log)
+        let level = configuration.logLevel
+        let cluster = configuration.cluster.map { settings in
+            var settings = settings
+            settings.report = Self.logging("Redis", settings.report, level, log)
+            return Cluster(settings)
+        }
         if let cluster {
             loading.tiers.append(cluster.tier)
             loading.fetcherWrapper = { cluster.fetcher(over: $0) }
         }
-        if let coldTier = configuration.coldTier { loading.tiers.append(ColdTier(coldTier)) }
+        if var coldTier = configuration.coldTier {
+            coldTier.report = Self.logging("The bucket", coldTier.report, level, log)
+            loading.tiers.append(ColdTier(coldTier))
+        }
         let loader = LoaderActor(configuration: loading)
         cluster?.join(with: loader)
         let watermark = try await Self.image(configuration.images.watermark, "watermark", loader)
@@ -188,23 +196,26 @@ public final class ImageService: Sendable {
         await self.accessLog?.finish(within: .seconds(1))
     }
 
-    /// Returns the cluster of a configuration, whose events go to the log.
-    private static func cluster(_ configuration: ImageServer.Configuration, _ log: AccessLog?) -> Cluster? {
-        guard var settings = configuration.cluster else { return nil }
-        let report = settings.report
-        let level = configuration.logLevel
-        settings.report = { event in
+    private typealias StoreReport = @Sendable (Cluster.Configuration.Event) -> Void
+
+    /// Returns a function that reports the events of a store, and writes them to the log.
+    private static func logging(
+        _ store: String,
+        _ report: @escaping StoreReport,
+        _ level: ImageServer.LogLevel,
+        _ log: AccessLog?
+    ) -> StoreReport {
+        { event in
             report(event)
             let (importance, message): (ImageServer.LogLevel, String) =
                 switch event {
                 case .circuitOpened(let reason):
-                    (.error, "The shared tier is not asked for a while, and images are made here: \(reason)")
-                case .circuitClosed: (.info, "The shared tier works again.")
+                    (.error, "\(store) fails, so this server continues without it, and tries it again: \(reason)")
+                case .circuitClosed: (.info, "\(store) works again.")
                 case .unsuitableSetting(let advice): (.warning, advice)
                 }
             if importance.isLogged(at: level) { log?.log(importance, message) }
         }
-        return Cluster(settings)
     }
 
     private static func rules(

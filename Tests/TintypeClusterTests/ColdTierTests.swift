@@ -148,10 +148,11 @@ struct ColdTierTests {
     }
 
     /// Returns a tier whose store cannot be reached and whose clock stands still, so that a circuit stays open.
-    private func unreachable() throws -> ColdTier {
+    private func unreachable(_ events: EventRecord = EventRecord()) throws -> ColdTier {
         var configuration = try ColdTier.Configuration(url: "s3://cache?endpoint=http://127.0.0.1:1")
         configuration.retryPolicy = .never
         configuration.now = { [start = ContinuousClock.now] in start }
+        configuration.report = { events.append($0) }
         return ColdTier(configuration)
     }
 
@@ -172,20 +173,27 @@ struct ColdTierTests {
 
     @Test("after three failed stores, a store that cannot be reached gets no more stores, but is asked for entries")
     func outageOfStores() async throws {
-        let tier = try self.unreachable()
+        let events = EventRecord()
+        let tier = try self.unreachable(events)
         let store = { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) }
         for _ in 0..<3 { #expect(await !self.isRefused(store)) }
         #expect(await self.isRefused(store))
         #expect(await !self.isRefused { _ = try await tier.entry(for: self.key()) })
+        let reports = events.events.filter { if case .circuitOpened = $0 { true } else { false } }
+        #expect(reports.count == 1 && events.events.count == 1)
     }
 
     @Test("a store that refuses a key is asked again each time, with the advice each time")
     func refusedReads() async throws {
-        let tier = try await self.tier(secretKey: "wr0ngsecret")
+        let events = EventRecord()
+        let tier = try await self.tier(secretKey: "wr0ngsecret") { $0.report = { events.append($0) } }
         for _ in 0..<5 {
             let error = await #expect(throws: CacheError.self) { _ = try await tier.entry(for: self.key()) }
             #expect(error?.message.contains("refused the key") == true)
         }
+        // It is reported once.
+        guard case .unsuitableSetting(let advice)? = events.events.first else { throw TestSupportError("no report") }
+        #expect(events.events.count == 1 && advice.contains("refused the key"))
     }
 
     @Test("an entry over the limit is neither accepted nor stored")
