@@ -32,15 +32,25 @@ public final class ColdTier: ByteTier {
     /// Refuses requests to a store that does not answer, so that loads do not wait for it.
     private let circuits = Locked(Circuits())
 
-    /// The circuits of look-ups, and of stores and removals.
+    private enum Act {
+        case lookup, store, removal
+    }
+
+    /// The circuits of look-ups, of stores and of removals.
     ///
-    /// Failed look-ups open both circuits. Failed stores and removals open the second one only: large stores may fail
-    /// because of their size, and a store that is full still answers look-ups.
+    /// Failed look-ups open all of them. Failed stores and removals open their own only: large stores may fail because of
+    /// their size, and a store that is full still answers look-ups and removes entries.
     private struct Circuits {
-        var reads = Circuit()
-        var writes = Circuit()
+        private var circuits: [Act: Circuit] = [:]
         /// Whether a refusal was reported after the last store.
         var hasReportedRefusal = false
+
+        var isOpen: Bool { self.circuits.values.contains(where: \.isOpen) }
+
+        subscript(act: Act) -> Circuit {
+            get { self.circuits[act] ?? Circuit() }
+            set { self.circuits[act] = newValue }
+        }
     }
 
     /// Creates a tier, without a connection and without a thread.
@@ -79,7 +89,7 @@ public final class ColdTier: ByteTier {
     // MARK: Entries
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? {
-        try await self.calling("read an entry", isWrite: false) {
+        try await self.calling("read an entry", .lookup) {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
@@ -102,12 +112,12 @@ public final class ColdTier: ByteTier {
         let object = ByteEntry(data: data, metadata: metadata).encoded(for: key)
         var request = try self.request(.put(object), self.names.object(of: key))
         request.headers = ["Content-Type": "application/octet-stream"]
-        _ = try await self.calling("store an entry") { try await self.downloads.response(for: request) }
+        _ = try await self.calling("store an entry", .store) { try await self.downloads.response(for: request) }
     }
 
     public func remove(_ key: CacheKey) async throws -> Bool {
         let object = self.names.object(of: key)
-        return try await self.calling("remove an entry") {
+        return try await self.calling("remove an entry", .removal) {
             // The answer to a deletion does not tell whether there was an object.
             let isThere = try await self.sends(.head, object)
             try await self.delete(object)
@@ -120,7 +130,7 @@ public final class ColdTier: ByteTier {
     /// The tier lists them page by page, and deletes up to 16 entries of a page at once.
     public func removeFamily(of key: CacheKey) async throws -> Bool {
         let family = self.names.family(of: key)
-        return try await self.calling("remove the entries of a family") {
+        return try await self.calling("remove the entries of a family", .removal) {
             var hasRemoved = false
             var page: String?
             repeat {
@@ -150,27 +160,27 @@ public final class ColdTier: ByteTier {
     /// Runs the requests of one call unless the circuit is open, and records whether the store answered.
     private func calling<Result>(
         _ act: String,
-        isWrite: Bool = true,
+        _ circuit: Act,
         _ requests: () async throws -> Result
     ) async throws -> Result {
         let start = self.configuration.now()
-        guard self.admits(isWrite, at: start) else { throw Self.refusal }
+        guard self.admits(circuit, at: start) else { throw Self.refusal }
         do {
             let result = try await requests()
-            self.succeed(isWrite)
+            self.succeed(circuit)
             return result
         } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
-            self.abandon(isWrite, at: start)
+            self.abandon(circuit, at: start)
             throw CancellationError()
         } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
             // The store works, but refuses this request, or is full.
             let failure = self.failure(error, to: act)
-            if self.refuse(isWrite) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
+            if self.refuse(circuit) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
             throw failure
         } catch {
             let failure = self.failure(error, to: act)
-            if self.fail(isWrite, at: self.configuration.now()) {
+            if self.fail(circuit, at: self.configuration.now()) {
                 self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
             }
             throw failure
@@ -184,25 +194,24 @@ public final class ColdTier: ByteTier {
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 
     @inline(never)
-    private func admits(_ isWrite: Bool, at now: ContinuousClock.Instant) -> Bool {
-        self.circuits.withLock { isWrite ? $0.writes.admits(at: now) : $0.reads.admits(at: now) }
+    private func admits(_ circuit: Act, at now: ContinuousClock.Instant) -> Bool {
+        self.circuits.withLock { $0[circuit].admits(at: now) }
     }
 
     @inline(never)
-    private func succeed(_ isWrite: Bool) {
+    private func succeed(_ circuit: Act) {
         let hasClosed = self.circuits.withLock { circuits in
-            if isWrite { circuits.hasReportedRefusal = false }
-            let wasOpen = isWrite ? circuits.writes.succeed() : circuits.reads.succeed()
-            return wasOpen && !circuits.reads.isOpen && !circuits.writes.isOpen
+            if circuit == .store { circuits.hasReportedRefusal = false }
+            return circuits[circuit].succeed() && !circuits.isOpen
         }
         if hasClosed { self.configuration.report(.circuitClosed) }
     }
 
     /// Records an answer that refuses a request; returns whether it must be reported.
     @inline(never)
-    private func refuse(_ isWrite: Bool) -> Bool {
+    private func refuse(_ circuit: Act) -> Bool {
         self.circuits.withLock { circuits in
-            _ = isWrite ? circuits.writes.succeed() : circuits.reads.succeed()
+            _ = circuits[circuit].succeed()
             defer { circuits.hasReportedRefusal = true }
             return !circuits.hasReportedRefusal
         }
@@ -210,18 +219,21 @@ public final class ColdTier: ByteTier {
 
     /// Records a request without an answer; returns whether the first circuit has opened.
     @inline(never)
-    private func fail(_ isWrite: Bool, at now: ContinuousClock.Instant) -> Bool {
+    private func fail(_ circuit: Act, at now: ContinuousClock.Instant) -> Bool {
         self.circuits.withLock { circuits in
-            let wasOpen = circuits.reads.isOpen || circuits.writes.isOpen
-            if !isWrite { _ = circuits.reads.fail(at: now) }
-            _ = circuits.writes.fail(at: now)
-            return !wasOpen && (circuits.reads.isOpen || circuits.writes.isOpen)
+            let wasOpen = circuits.isOpen
+            _ = circuits[circuit].fail(at: now)
+            if circuit == .lookup {
+                _ = circuits[.store].fail(at: now)
+                _ = circuits[.removal].fail(at: now)
+            }
+            return !wasOpen && circuits.isOpen
         }
     }
 
     @inline(never)
-    private func abandon(_ isWrite: Bool, at now: ContinuousClock.Instant) {
-        self.circuits.withLock { isWrite ? $0.writes.abandon(at: now) : $0.reads.abandon(at: now) }
+    private func abandon(_ circuit: Act, at now: ContinuousClock.Instant) {
+        self.circuits.withLock { $0[circuit].abandon(at: now) }
     }
 
     // MARK: Requests

@@ -94,7 +94,8 @@ final class SharedTier: ByteTier {
 
     /// Returns an entry, or `nil` for bytes that are damaged or that another program has written.
     private func entry(_ data: Data, for key: CacheKey) -> ByteEntry? {
-        let entry = ByteEntry(encoded: data, for: key)
+        // No load stores an entry without bytes; only heads have none.
+        let entry = ByteEntry(encoded: data, for: key).flatMap { $0.data.isEmpty ? nil : $0 }
         self.store.count { counts in
             if entry == nil { counts.damagedEntries += 1 } else { counts.hits += 1 }
         }
@@ -163,7 +164,7 @@ final class SharedTier: ByteTier {
     /// A scan ends, although loads may add families meanwhile.
     func families(tagged tag: String, from cursor: String) async throws -> (families: [CacheKey], next: String) {
         let name = self.tagName(tag)
-        let reply = try await self.store.run("ZSCAN", name, cursor, "COUNT", "500", key: name, isReadOnly: true)
+        let reply = try await self.store.run("ZSCAN", name, cursor, "COUNT", "50", key: name, isReadOnly: true)
         guard let parts = reply.elements, parts.count == 2, let next = parts[0].text else {
             throw CacheError(code: .tierFailed, message: "Redis has not listed the sources of the tag \(tag).")
         }

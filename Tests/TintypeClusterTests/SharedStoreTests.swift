@@ -43,6 +43,11 @@ import TintypeTestTraits
         try await tiers[0].store(Data([1]), metadata: EntryMetadata(mediaType: "image/jpeg"), for: key)
         #expect(try await tiers[0].metadata(for: key)?.mediaType == "image/jpeg")
         #expect(try await tiers[1].entry(for: key) == nil)
+        // A head in the place of an entry is not an entry.
+        let family = stores[0].family(of: key)
+        let script = "redis.call('HSET', KEYS[1], ARGV[1], redis.call('HGET', KEYS[1], 'head-' .. ARGV[1]))"
+        try redis.run("EVAL", script, "1", family, stores[0].field(of: key))
+        #expect(try await tiers[0].entry(for: key) == nil)
         for store in stores { await store.redis.shutdown() }
     }
 }

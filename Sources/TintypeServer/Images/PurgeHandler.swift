@@ -69,6 +69,7 @@ struct PurgeHandler: Sendable {
         guard !line.name.isEmpty else { return "there is nothing after \(line.kind)" }
         guard FieldText.isPlain(line.name) else { return "there is a control character" }
         guard line.kind != "tag" else {
+            if line.name.utf8.count > 256 { return "a tag has at most 256 bytes" }
             return line.name.contains(" ") ? "a tag has no space; write one tag in a line" : nil
         }
         guard schemes.contains(where: { line.name.hasPrefix($0) }) else {
@@ -112,6 +113,9 @@ struct PurgeHandler: Sendable {
         let old = self.purges.cacheKey(of: line.name)
         let identifier = try await self.cluster?.announce(purge: line.text)
         let moment = identifier.flatMap { PurgeList.Moment($0) }
+        guard moment != nil || identifier == nil else {
+            throw CacheError(code: .tierFailed, message: "Redis has given the purge no identifier that is a time.")
+        }
         if let moment, moment > .latest {
             throw CacheError(
                 code: .tierFailed,
