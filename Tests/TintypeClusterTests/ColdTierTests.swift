@@ -179,7 +179,7 @@ struct ColdTierTests {
         for _ in 0..<3 { #expect(await !self.isRefused(store)) }
         #expect(await self.isRefused(store))
         #expect(await !self.isRefused { _ = try await tier.entry(for: self.key()) })
-        // A removal that works does not close the circuit of stores.
+        // Removals have a circuit of their own.
         #expect(await !self.isRefused { _ = try await tier.removeFamily(of: self.key()) })
         #expect(await self.isRefused(store))
         let reports = events.events.filter { if case .circuitOpened = $0 { true } else { false } }
