@@ -110,11 +110,10 @@ final class ChangeLog: Sendable {
     /// Returns whether the stream has more than a batch of changes, all of them later than `last`.
     private func hasOnlyChanges(after last: String) async throws -> Bool {
         let length = try await self.store.run("XLEN", self.name, key: self.name, isReadOnly: true).number ?? 0
-        let words = [self.name, "-", "+", "COUNT", "1"]
+        let words = [self.name, "-", last, "COUNT", "1"]
         let command = RedisCommand("XRANGE", arguments: words.map { .text($0) }, key: self.name, isReadOnly: true)
-        let oldest = Change.entries(in: try await self.store.run(command)).first?.id ?? Change.start
-        let isNewer = Change.moment(of: last).lexicographicallyPrecedes(Change.moment(of: oldest))
-        return length > Self.largestBatch && isNewer
+        let earlier = Change.entries(in: try await self.store.run(command))
+        return length > Self.largestBatch && earlier.isEmpty
     }
 
     private func entries(from identifier: String, count: Int) async throws -> [(id: String, change: Change?)] {
@@ -139,11 +138,6 @@ struct Change: Equatable {
     let id: String
     let node: String
     let text: String
-
-    /// Returns the parts of an identifier: the milliseconds since 1970, and the number within that millisecond.
-    static func moment(of identifier: String) -> [UInt64] {
-        identifier.split(separator: "-").map { UInt64($0) ?? 0 }
-    }
 
     /// Reads the reply to `XRANGE`: the identifier of each entry and its change, or `nil` for an entry of another form.
     static func entries(in value: RedisValue) -> [(id: String, change: Change?)] {

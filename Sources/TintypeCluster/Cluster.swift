@@ -135,6 +135,9 @@ public final class Cluster: Sendable {
         self.purges.follow(after: last, applyAll)
     }
 
+    /// The most bytes of a tag; the cluster ignores longer ones.
+    package static let longestTag = 256
+
     /// Returns the state of the cluster: its processes, and the nodes of Redis.
     ///
     /// ```swift

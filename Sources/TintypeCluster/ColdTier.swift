@@ -159,28 +159,28 @@ public final class ColdTier: ByteTier {
 
     /// Runs the requests of one call unless the circuit is open, and records whether the store answered.
     private func calling<Result>(
-        _ act: String,
-        _ circuit: Act,
+        _ purpose: String,
+        _ act: Act,
         _ requests: () async throws -> Result
     ) async throws -> Result {
         let start = self.configuration.now()
-        guard self.admits(circuit, at: start) else { throw Self.refusal }
+        guard self.admits(act, at: start) else { throw Self.refusal }
         do {
             let result = try await requests()
-            self.succeed(circuit)
+            self.succeed(act)
             return result
         } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
-            self.abandon(circuit, at: start)
+            self.abandon(act, at: start)
             throw CancellationError()
         } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
             // The store works, but refuses this request, or is full.
-            let failure = self.failure(error, to: act)
-            if self.refuse(circuit) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
+            let failure = self.failure(error, to: purpose)
+            if self.refuse(act) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
             throw failure
         } catch {
-            let failure = self.failure(error, to: act)
-            if self.fail(circuit, at: self.configuration.now()) {
+            let failure = self.failure(error, to: purpose)
+            if self.fail(act, at: self.configuration.now()) {
                 self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
             }
             throw failure
@@ -194,24 +194,24 @@ public final class ColdTier: ByteTier {
     // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
 
     @inline(never)
-    private func admits(_ circuit: Act, at now: ContinuousClock.Instant) -> Bool {
-        self.circuits.withLock { $0[circuit].admits(at: now) }
+    private func admits(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
+        self.circuits.withLock { $0[act].admits(at: now) }
     }
 
     @inline(never)
-    private func succeed(_ circuit: Act) {
+    private func succeed(_ act: Act) {
         let hasClosed = self.circuits.withLock { circuits in
-            if circuit == .store { circuits.hasReportedRefusal = false }
-            return circuits[circuit].succeed() && !circuits.isOpen
+            if act == .store { circuits.hasReportedRefusal = false }
+            return circuits[act].succeed() && !circuits.isOpen
         }
         if hasClosed { self.configuration.report(.circuitClosed) }
     }
 
     /// Records an answer that refuses a request; returns whether it must be reported.
     @inline(never)
-    private func refuse(_ circuit: Act) -> Bool {
+    private func refuse(_ act: Act) -> Bool {
         self.circuits.withLock { circuits in
-            _ = circuits[circuit].succeed()
+            _ = circuits[act].succeed()
             defer { circuits.hasReportedRefusal = true }
             return !circuits.hasReportedRefusal
         }
@@ -219,11 +219,11 @@ public final class ColdTier: ByteTier {
 
     /// Records a request without an answer; returns whether the first circuit has opened.
     @inline(never)
-    private func fail(_ circuit: Act, at now: ContinuousClock.Instant) -> Bool {
+    private func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
         self.circuits.withLock { circuits in
             let wasOpen = circuits.isOpen
-            _ = circuits[circuit].fail(at: now)
-            if circuit == .lookup {
+            _ = circuits[act].fail(at: now)
+            if act == .lookup {
                 _ = circuits[.store].fail(at: now)
                 _ = circuits[.removal].fail(at: now)
             }
@@ -232,8 +232,8 @@ public final class ColdTier: ByteTier {
     }
 
     @inline(never)
-    private func abandon(_ circuit: Act, at now: ContinuousClock.Instant) {
-        self.circuits.withLock { $0[circuit].abandon(at: now) }
+    private func abandon(_ act: Act, at now: ContinuousClock.Instant) {
+        self.circuits.withLock { $0[act].abandon(at: now) }
     }
 
     // MARK: Requests

@@ -195,6 +195,6 @@ extension EntryMetadata {
         let commas = response.values(for: "Cache-Tag").flatMap { $0.split(separator: ",") }
         let spaces = response.values(for: "Surrogate-Key").flatMap { $0.split(separator: " ") }
         let tags = (commas + spaces).prefix(64).map { String($0.drop { $0 == " " }) }
-        return Set(tags.filter { (1...256).contains($0.utf8.count) })
+        return Set(tags.filter { (1...Cluster.longestTag).contains($0.utf8.count) })
     }
 }

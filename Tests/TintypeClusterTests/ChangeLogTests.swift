@@ -85,7 +85,7 @@ import TintypeTestTraits
             _ = try await self.read(log, after: &last)
             log.batchCount.store(1, ordering: .relaxed)
             try redis.run("DEL", "tintype:1:changes")
-            let later = Change.moment(of: last)[0] + 1_000
+            let later = try #require(UInt64(last.prefix { $0 != "-" })) + 1_000
             for number in 1...3 {
                 try redis.run("XADD", "tintype:1:changes", "\(later)-\(number)", "node", "\(number)")
             }

@@ -69,7 +69,7 @@ struct PurgeHandler: Sendable {
         guard !line.name.isEmpty else { return "there is nothing after \(line.kind)" }
         guard FieldText.isPlain(line.name) else { return "there is a control character" }
         guard line.kind != "tag" else {
-            if line.name.utf8.count > 256 { return "a tag has at most 256 bytes" }
+            if line.name.utf8.count > Cluster.longestTag { return "a tag has at most \(Cluster.longestTag) bytes" }
             return line.name.contains(" ") ? "a tag has no space; write one tag in a line" : nil
         }
         guard schemes.contains(where: { line.name.hasPrefix($0) }) else {
@@ -100,7 +100,10 @@ struct PurgeHandler: Sendable {
             let reason = (error as? any TintypeError)?.message ?? "\(error)"
             let end = reason.hasSuffix(".") ? "" : "."
             let status = self.cluster == nil ? 500 : 503
-            return self.answers.refusal(status, "The purge is not complete. \(reason)\(end) Send it again after that.")
+            return self.answers.refusal(
+                status,
+                "The purge is not complete. \(reason)\(end) Remove the cause, and send it again."
+            )
         }
     }
 
@@ -108,7 +111,7 @@ struct PurgeHandler: Sendable {
     private func purge(_ line: Line) async throws -> String {
         if line.kind == "tag" {
             let count = try await self.cluster?.purge(tag: line.name) ?? 0
-            return "\(line.text) (\(count) sources)"
+            return "\(line.text) (sources: \(count))"
         }
         let old = self.purges.cacheKey(of: line.name)
         let identifier = try await self.cluster?.announce(purge: line.text)
