@@ -24,7 +24,14 @@ extension ColdTier {
         /// The default is five seconds, because an object store takes tens of milliseconds, and longer for large
         /// entries.
         public var timeBudget = Duration.seconds(5)
-        /// The rules for retries of all requests; by default up to three attempts, also after 503 (SlowDown).
+        /// The longest time from a look-up to the first byte of the answer; a longer one is a miss.
+        ///
+        /// The default is one second. A load looks in the store up to three times: for its result, for a thumbnail, and
+        /// for the original.
+        public var firstByteTimeout = Duration.seconds(1)
+        /// The rules for retries of stores and removals; by default up to three attempts, also after 503 (SlowDown).
+        ///
+        /// The tier does not repeat a look-up, because a load waits for it.
         public var retryPolicy = RetryPolicy()
 
         /// Receives the failures of the store that a person must know of, and must be quick; by default does nothing.

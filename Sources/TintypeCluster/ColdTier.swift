@@ -92,6 +92,8 @@ public final class ColdTier: ByteTier {
         try await self.calling("read an entry", .lookup) {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
+            request.firstByteTimeout = self.configuration.firstByteTimeout
+            request.retryPolicy = .never
             do {
                 return ByteEntry(encoded: try await self.downloads.response(for: request).body, for: key)
             } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {

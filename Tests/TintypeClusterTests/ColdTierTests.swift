@@ -256,13 +256,17 @@ struct ColdTierTests {
 struct ColdTierFailureTests {
     private let key = CacheKey("https://example.com/photo.jpg")
 
-    private func tier(_ origin: FaultyOrigin) throws -> ColdTier {
+    private func tier(
+        _ origin: FaultyOrigin,
+        change: (inout ColdTier.Configuration) -> Void = { _ in }
+    ) throws -> ColdTier {
         var configuration = try ColdTier.Configuration(
             url: "s3://photos?endpoint=\(origin.url(""))",
             accessKey: "AKTEST",
             secretKey: "s3cret"
         )
         configuration.retryPolicy.initialDelay = .zero
+        change(&configuration)
         return ColdTier(configuration)
     }
 
@@ -278,13 +282,29 @@ struct ColdTierFailureTests {
         #expect(heads.allSatisfy { $0.hasPrefix("PUT /") && $0.contains("Credential=AKTEST/") })
     }
 
-    @Test("a store that stays overloaded is an error with advice")
+    @Test("a store that stays overloaded is an error with advice, and gets each look-up only once")
     func overload() async throws {
-        let origin = try FaultyOrigin([:])
-        origin.script(self.path, .body([], status: 503))
+        let origin = try FaultyOrigin([self.path: .body([], status: 503, headers: [("Retry-After", "1")])])
         let error = try await #require(throws: CacheError.self) { try await self.tier(origin).entry(for: self.key) }
         #expect(error.code == .tierFailed)
         #expect(error.message.contains("overloaded"))
+        #expect(origin.requestCount(for: self.path) == 1)
+    }
+
+    @Test("look-ups of a store that is silent end long before the time budget, and open the circuit")
+    func silence() async throws {
+        let origin = try FaultyOrigin([self.path: .silence])
+        let tier = try self.tier(origin) {
+            $0.firstByteTimeout = .milliseconds(20)
+            $0.timeBudget = .seconds(3_600)
+            $0.now = { [start = ContinuousClock.now] in start }
+        }
+        for _ in 0..<3 {
+            let error = try await #require(throws: CacheError.self) { try await tier.entry(for: self.key) }
+            #expect(error.message.contains("did not begin to answer"))
+        }
+        let error = try await #require(throws: CacheError.self) { try await tier.entry(for: self.key) }
+        #expect(error.message.contains("is not asked for a while"))
         #expect(origin.requestCount(for: self.path) == 3)
     }
 

@@ -21,9 +21,14 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
         let text: String
         let hash: UInt64
+        /// The length of ``rootText`` in bytes, and its hash.
+        let rootByteCount: Int
+        let rootHash: UInt64
         /// The parts of the entry name, computed at the first use; the first is 0 until then.
         private let nameHigh = Atomic<UInt64>(0)
         private let nameLow = Atomic<UInt64>(0)
+
+        var isDerived: Bool { self.rootByteCount < self.text.utf8.count }
 
         /// The name on disk of an entry with this text.
         var entryName: EntryName {
@@ -32,9 +37,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
                 return EntryName(high: high, low: UInt32(truncatingIfNeeded: self.nameLow.load(ordering: .relaxed)))
             }
             let digest = KeyDigest(text: self.text)
-            let root = self.rootText
-            let isRoot = root.endIndex == self.text.endIndex
-            let name = EntryName(digest, root: isRoot ? digest : KeyDigest(text: String(root)))
+            let name = EntryName(digest, root: self.isDerived ? KeyDigest(text: String(self.rootText)) : digest)
             // Another thread that computes the name writes the same values.
             self.nameLow.store(UInt64(name.low), ordering: .relaxed)
             self.nameHigh.store(name.high, ordering: .releasing)
@@ -44,22 +47,37 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         /// The text of the key from which the whole family is derived.
         var rootText: Substring {
             let text = self.text.utf8
-            var rest = text[...]
-            while let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                rest = text[text.index(after: lineEnd)...]
-                if rest.first == CacheKey.derivation { return self.text[..<lineEnd] }
-            }
-            return self.text[...]
+            return self.text[..<text.index(text.startIndex, offsetBy: self.rootByteCount)]
         }
 
         init(_ text: String) {
             var text = text
-            self.hash = text.withUTF8 { text in
-                Self.secret.withUnsafeBytes { secret in
-                    XXH3_64bits_withSecret(text.baseAddress, text.count, secret.baseAddress, secret.count)
-                }
+            (self.hash, self.rootByteCount, self.rootHash) = text.withUTF8 { text in
+                let hash = Self.hash(of: text)
+                let rootByteCount = Self.rootByteCount(of: text)
+                let isRoot = rootByteCount == text.count
+                let rootHash = isRoot ? hash : Self.hash(of: UnsafeBufferPointer(rebasing: text[..<rootByteCount]))
+                return (hash, rootByteCount, rootHash)
             }
             self.text = text
+        }
+
+        private static func hash(of text: UnsafeBufferPointer<UInt8>) -> UInt64 {
+            self.secret.withUnsafeBytes { secret in
+                XXH3_64bits_withSecret(text.baseAddress, text.count, secret.baseAddress, secret.count)
+            }
+        }
+
+        /// Returns the number of bytes before the first line that names a derivation.
+        private static func rootByteCount(of text: UnsafeBufferPointer<UInt8>) -> Int {
+            guard let start = text.baseAddress else { return 0 }
+            var count = 0
+            while let line = memchr(start + count, Int32(UInt8(ascii: "\n")), text.count - count) {
+                let lineEnd = UnsafeRawPointer(line) - UnsafeRawPointer(start)
+                count = lineEnd + 1
+                if count < text.count, text[count] == UInt8(ascii: ">") { return lineEnd }
+            }
+            return text.count
         }
 
         /// Whether the texts have the same bytes.
@@ -85,9 +103,6 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.storage = Storage(text)
     }
 
-    /// The first byte of a line that names a derivation, `>`; the lines before it name the original entry.
-    fileprivate static let derivation = UInt8(ascii: ">")
-
     /// Returns the key of the product `name` of this key's entry; it belongs to the same family.
     ///
     /// Its text is the text of this key, a line feed, `>` and `name`.
@@ -106,17 +121,15 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// let isOfFamily = key.derived("400x300").isOfFamily(of: key)  // true
     /// ```
     public func isOfFamily(of key: CacheKey) -> Bool {
-        self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
+        self.storage.rootHash == key.storage.rootHash
+            && self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
     }
 
     /// Whether the key is derived from another one.
-    public var isDerived: Bool { self.storage.rootText.endIndex != self.text.endIndex }
+    public var isDerived: Bool { self.storage.isDerived }
 
     /// The key from which the whole family is derived; the key itself if it is derived from no other.
-    public var root: CacheKey {
-        let root = self.storage.rootText
-        return root.endIndex == self.text.endIndex ? self : CacheKey(String(root))
-    }
+    public var root: CacheKey { self.isDerived ? CacheKey(String(self.storage.rootText)) : self }
 
     /// The canonical text.
     public var text: String { self.storage.text }

@@ -58,7 +58,7 @@ final class ImageHandler: RequestHandling {
             countLimit: configuration.load.queueCount ?? 64 * lanes,
             waitLimit: configuration.load.queueTime
         )
-        self.status = StatusHandler(configuration, answers, loader, self.admission, metrics)
+        self.status = StatusHandler(configuration, answers, loader, self.admission, metrics, cluster)
         let statusPaths = ["/health", "/ready", "/metrics"] + [configuration.healthPath].compactMap { $0 }
         self.statusInitials = statusPaths.compactMap { $0.utf8.dropFirst().first }
         let (routes, rules) = (RouteTable(), SharedRules(rules))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tintype
+import TintypeCluster
 import TintypeConcurrency
 import TintypePrometheus
 
@@ -98,11 +99,13 @@ extension ServerMetrics {
     ///   - connections: The counters of the connections.
     ///   - admission: The number of requests that have a place, the limit on that number, and the age of the oldest
     ///     request.
+    ///   - cluster: The counts of the server in its cluster, or `nil` if it is in none.
     ///   - loader: The statistics of the loader, whose own text follows.
     /// - Returns: The lines.
     func text(
         connections: ConnectionActor.Counters,
         admission: (count: Int, limit: Int, oldest: Duration),
+        cluster: ClusterStatistics?,
         loader: LoaderStatistics
     ) -> String {
         let state = self.state.withLock { $0 }
@@ -119,9 +122,38 @@ extension ServerMetrics {
             "The age of the oldest of them.",
             admission.oldest / .seconds(1)
         )
+        if let cluster { Self.write(cluster, to: &text) }
         var process = PrometheusText(prefix: "process")
         ProcessFigures.current.write(to: &process)
         return text.text + process.text + loader.prometheusText()
+    }
+
+    private static func write(_ cluster: ClusterStatistics, to text: inout PrometheusText) {
+        text.write("cluster_calls_total", "counter", "Calls to Redis.", cluster.calls)
+        text.write(
+            "cluster_failed_calls_total",
+            "counter",
+            "Calls without a reply, or with an error.",
+            cluster.failedCalls
+        )
+        text.write("cluster_refused_calls_total", "counter", "Calls that the circuit refused.", cluster.refusedCalls)
+        text.write("cluster_circuit_open", "gauge", "Whether Redis is not called.", cluster.isCircuitOpen ? 1 : 0)
+        text.write("cluster_circuit_openings_total", "counter", "Circuits that opened.", cluster.circuitOpenings)
+        text.write("cluster_locks", "gauge", "Locks that this server holds.", cluster.leases)
+        text.write("cluster_waits_total", "counter", "Loads that waited for another server.", cluster.waits)
+        text.write("cluster_waits_over_total", "counter", "Loads that waited in vain.", cluster.waitsOver)
+        text.write(
+            "cluster_shared_failures_total",
+            "counter",
+            "Failures that other servers had remembered.",
+            cluster.sharedFailures
+        )
+        text.write(
+            "cluster_damaged_entries_total",
+            "counter",
+            "Entries in Redis that were damaged or foreign.",
+            cluster.damagedEntries
+        )
     }
 
     private static func write(_ state: State, to text: inout PrometheusText) {

@@ -2,6 +2,7 @@
 
 import Synchronization
 import Tintype
+import TintypeCluster
 import TintypeConcurrency
 import TintypeHTTP
 
@@ -14,6 +15,7 @@ final class StatusHandler: RequestHandling {
     private let loader: LoaderActor
     private let admission: Admission
     private let metrics: ServerMetrics
+    private let cluster: Cluster?
     private let liveness = Liveness()
     /// Whether the server is shutting down, so that `/ready` answers 503.
     private let isEnding = Atomic(false)
@@ -25,13 +27,15 @@ final class StatusHandler: RequestHandling {
         _ answers: ImageAnswers,
         _ loader: LoaderActor,
         _ admission: Admission,
-        _ metrics: ServerMetrics
+        _ metrics: ServerMetrics,
+        _ cluster: Cluster?
     ) {
         self.configuration = configuration
         self.answers = answers
         self.loader = loader
         self.admission = admission
         self.metrics = metrics
+        self.cluster = cluster
     }
 
     /// Makes `/ready` answer 503 from now on.
@@ -96,6 +100,7 @@ final class StatusHandler: RequestHandling {
         let text = self.metrics.text(
             connections: counters,
             admission: figures,
+            cluster: self.cluster?.statistics,
             loader: await self.loader.statistics()
         )
         let type = "text/plain; version=0.0.4; charset=utf-8"

@@ -49,6 +49,17 @@ import Testing
     ])
     func `keys that are derived from one key are of one family`(key: String, other: String, isOfFamily: Bool) {
         #expect(CacheKey(key).isOfFamily(of: CacheKey(other)) == isOfFamily)
+        #expect(CacheKey(other).isOfFamily(of: CacheKey(key)) == isOfFamily)
+    }
+
+    @Test(arguments: [
+        ("a", "a"), ("", ""), ("a\n>b", "a"), ("a\n>b\n>c", "a"), ("a\nb\n>c", "a\nb"), ("a\n|b", "a\n|b"),
+        ("a>b\n", "a>b\n"), ("\n>", ""), ("\n\n>b", "\n"), ("\u{e9}\n>b", "\u{e9}"), (">a", ">a"),
+    ])
+    func `root of a key is the text before its first derivation`(text: String, root: String) {
+        let key = CacheKey(text)
+        #expect(key.root == CacheKey(root))
+        #expect(key.isDerived == (text != root))
     }
 
     @Test(arguments: ["", "a", "https://example.org/a\nheader: value"])

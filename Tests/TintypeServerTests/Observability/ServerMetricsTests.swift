@@ -5,6 +5,7 @@ import Testing
 import TintypeTestSupport
 
 @testable import Tintype
+@testable import TintypeCluster
 @testable import TintypeDownloading
 @testable import TintypeServer
 
@@ -18,10 +19,16 @@ import TintypeTestSupport
         connections.waitingRequests = 4
         connections.leftRequests = 2
         connections.expiredConnections = 1
+        var cluster = ClusterStatistics()
+        (cluster.calls, cluster.failedCalls, cluster.refusedCalls) = (90, 8, 11)
+        (cluster.waits, cluster.waitsOver, cluster.sharedFailures) = (12, 3, 6)
+        (cluster.damagedEntries, cluster.circuitOpenings, cluster.leases) = (9, 13, 14)
+        cluster.isCircuitOpen = true
         return try ScrapedText(
             self.metrics.text(
                 connections: connections,
                 admission: (count: 5, limit: 36, oldest: .milliseconds(250)),
+                cluster: cluster,
                 loader: LoaderStatistics()
             )
         )
@@ -131,6 +138,11 @@ import TintypeTestSupport
             "tintype_http_connections_accepted_total": 70, "tintype_http_connections_expired_total": 1,
             "tintype_http_admission_requests": 5, "tintype_http_admission_limit": 36,
             "tintype_http_admission_oldest_seconds": 0.25,
+            "tintype_cluster_calls_total": 90, "tintype_cluster_failed_calls_total": 8,
+            "tintype_cluster_refused_calls_total": 11, "tintype_cluster_waits_total": 12,
+            "tintype_cluster_waits_over_total": 3, "tintype_cluster_shared_failures_total": 6,
+            "tintype_cluster_damaged_entries_total": 9, "tintype_cluster_circuit_openings_total": 13,
+            "tintype_cluster_locks": 14, "tintype_cluster_circuit_open": 1,
             "tintype_downloads_total": 0,
         ]
         for (series, value) in expected { #expect(text.values[series] == value, "\(series)") }

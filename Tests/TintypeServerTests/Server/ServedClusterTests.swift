@@ -22,6 +22,11 @@ import TintypeTestTraits
         return configuration
     }
 
+    /// Lets a test without Redis wait for it for a second at a time.
+    private func waitingBriefly(_ configuration: inout ImageServer.Configuration) {
+        configuration.cluster?.redis.commandTimeBudget = .seconds(1)
+    }
+
     /// Runs `body` with `count` services, and ends them.
     private func run<Result>(
         _ redis: RedisServer,
@@ -107,7 +112,7 @@ import TintypeTestTraits
     @Test func `a purge that Redis does not take is refused`() async throws {
         let redis = try await RedisServer()
         let (origin, _) = try self.origin()
-        try await self.run(redis, count: 1) { services in
+        try await self.run(redis, count: 1, change: self.waitingBriefly) { services in
             redis.stop()
             #expect(await self.purge("source \(origin.url("/a").absoluteString)", on: services[0]) == 503)
         }
@@ -117,7 +122,7 @@ import TintypeTestTraits
         let redis = try await RedisServer()
         let (origin, _) = try self.origin([("Cache-Tag", "cats")])
         let secret = ["Authorization": "Bearer wash"] as HeaderFields
-        try await self.run(redis, count: 1) { services in
+        try await self.run(redis, count: 1, change: self.waitingBriefly) { services in
             _ = try await self.body(services[0], origin.url("/a"))
             func purge(_ line: String) async -> String {
                 let body = Data(line.utf8)
@@ -131,6 +136,25 @@ import TintypeTestTraits
             redis.stop()
             // The circuit may be open already, which is another reason.
             #expect(await purge("tag cats").contains("The purge is not complete. The shared tier "))
+        }
+    }
+
+    @Test func `metrics show the calls to Redis, and the circuit once it is open`() async throws {
+        let redis = try await RedisServer()
+        let (origin, _) = try self.origin()
+        try await self.run(redis, count: 1, change: self.waitingBriefly) { services in
+            func metrics() async -> String {
+                String(decoding: await services[0].response(to: "/metrics", headers: [:]).body, as: UTF8.self)
+            }
+            _ = try await self.body(services[0], origin.url("/a"))
+            let calm = await metrics()
+            #expect(calm.contains("tintype_cluster_circuit_open 0\n"))
+            #expect(!calm.contains("tintype_cluster_calls_total 0\n"))
+            redis.stop()
+            for number in 0..<3 { _ = await self.purge("tag \(number)", on: services[0]) }
+            let broken = await metrics()
+            #expect(broken.contains("tintype_cluster_circuit_open 1\n"))
+            #expect(broken.contains("tintype_cluster_circuit_openings_total 1\n"))
         }
     }
 
