@@ -16,10 +16,12 @@ RELEASE = $$($(SWIFT) build -c release --show-bin-path)
 
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms FuzzImageAddress FuzzRequestHead
 
-# Suites without origins, processes and large images, and a few with them: for `make smoke`.
+# Suites without origins, processes and large images, and a few with them, for `make smoke`, and the test targets with them.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 # The same without the tests of the table of loads, which use one thread and take minutes under the thread sanitizer.
 THREAD_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
+THREAD_TARGETS = TintypeConcurrencyTests,TintypeHTTPTests,TintypeImageTests,TintypeDownloadingTests,TintypeCachingTests,TintypeCodingTests
+PURE_TARGETS = $(THREAD_TARGETS),TintypeTests
 # Suites that need no trait of the package, for `make smallest`, and the test targets with them.
 SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
@@ -181,12 +183,13 @@ attack:
 # The optimiser has bugs that no debug build shows; the suites are those of few seconds.
 smoke-release:
 	@.ci/setup test
-	$(SWIFT) test --disable-xctest -c release -Xswiftc -enable-testing --scratch-path .build-release \
+	TINTYPE_TESTS=$(PURE_TARGETS) $(SWIFT) test --disable-xctest -c release -Xswiftc -enable-testing --scratch-path .build-release \
 	    --filter $(PURE_SUITES) --filter $(LOADING_SUITES)
 
 smoke-thread:
 	@.ci/setup test
-	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread \
+	TINTYPE_TESTS=$(THREAD_TARGETS) SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread \
+	    --scratch-path .build-thread \
 	    --filter $(THREAD_SUITES)
 
 # Chromium is large, so continuous integration leaves it out.

@@ -347,7 +347,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// `make smallest` names the test targets that need no trait.
+// `make smallest` and `make smoke` name the test targets that they need.
 if let names = Context.environment["TINTYPE_TESTS"]?.split(separator: ",") {
     package.targets.removeAll { target in target.type == .test && !names.contains { $0 == target.name } }
 }
