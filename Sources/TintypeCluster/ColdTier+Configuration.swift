@@ -24,14 +24,14 @@ extension ColdTier {
         /// The default is five seconds, because an object store takes tens of milliseconds, and longer for large
         /// entries.
         public var timeBudget = Duration.seconds(5)
-        /// The longest time from a look-up to the first byte of the answer; a longer one is a miss.
+        /// The longest time from the start of a look-up or of a removal to the head of its answer.
         ///
-        /// The default is one second. A load looks in the store up to three times: for its result, for a thumbnail, and
-        /// for the original.
+        /// The default is one second; with zero, only ``timeBudget`` applies. A load makes several look-ups, and continues
+        /// without the store after each that fails. After three failures in a row, the store is not called for a while.
         public var firstByteTimeout = Duration.seconds(1)
-        /// The rules for retries of stores and removals; by default up to three attempts, also after 503 (SlowDown).
+        /// The rules for retries of stores and deletions; by default up to three attempts, also after 503 (SlowDown).
         ///
-        /// The tier does not repeat a look-up, because a load waits for it.
+        /// The tier does not repeat look-ups, because loads wait for them.
         public var retryPolicy = RetryPolicy()
 
         /// Receives the failures of the store that a person must know of, and must be quick; by default does nothing.

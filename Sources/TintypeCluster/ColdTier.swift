@@ -3,6 +3,7 @@
 public import FoundationEssentials
 public import Tintype
 import TintypeConcurrency
+import TintypeHTTP
 
 /// A byte tier in a bucket of S3 or a compatible store: large, cheap and slow.
 ///
@@ -70,7 +71,12 @@ public final class ColdTier: ByteTier {
         downloads.maximumRedirects = 0
         // The cache applies the time budget. This limit only ends requests that nobody waits for.
         downloads.timeout = configuration.timeBudget * 2
-        downloads.firstByteTimeout = nil
+        let patience =
+            configuration.firstByteTimeout > .zero ? configuration.firstByteTimeout : configuration.timeBudget
+        downloads.connectTimeout = patience
+        downloads.firstByteTimeout = patience
+        // A large entry at this rate is over the time budget.
+        downloads.minimumSpeed = .init(bytesPerSecond: 256 << 10, period: patience)
         downloads.acceptHeader = ""
         self.downloads = DownloadActor(configuration: downloads)
     }
@@ -92,14 +98,35 @@ public final class ColdTier: ByteTier {
         try await self.calling("read an entry", .lookup) {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
-            request.firstByteTimeout = self.configuration.firstByteTimeout
-            request.retryPolicy = .never
             do {
-                return ByteEntry(encoded: try await self.downloads.response(for: request).body, for: key)
+                return ByteEntry(encoded: try await self.response(to: request).body, for: key)
             } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
                 return nil
             }
         }
+    }
+
+    /// Reads only the start of the object, because an original may have megabytes.
+    public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        let start = try await self.calling("read an entry", .lookup) { () -> DownloadResponse? in
+            var request = try self.request(.get, self.names.object(of: key))
+            request.headers = ["Range": "bytes=0-\(Self.startByteCount - 1)"]
+            // The store may ignore the range.
+            request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
+            do {
+                return try await self.response(to: request)
+            } catch let error as DownloadError
+                where error.status == 404 || error.status == 416 || Self.foreign.contains(error.code)
+            {
+                return nil
+            }
+        }
+        guard let start else { return nil }
+        let range = start.headers["Content-Range"].flatMap { ContentRange($0) }
+        let byteCount = range?.total ?? start.body.count
+        if let metadata = ByteEntry.metadata(start: start.body, of: byteCount, for: key) { return metadata }
+        // The key and the metadata may be longer than usual.
+        return start.body.count < byteCount ? try await self.entry(for: key)?.metadata : nil
     }
 
     public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
@@ -114,6 +141,8 @@ public final class ColdTier: ByteTier {
         let object = ByteEntry(data: data, metadata: metadata).encoded(for: key)
         var request = try self.request(.put(object), self.names.object(of: key))
         request.headers = ["Content-Type": "application/octet-stream"]
+        // The answer comes after the whole entry, and the object may be on its way to several machines.
+        request.firstByteTimeout = self.configuration.timeBudget
         _ = try await self.calling("store an entry", .store) { try await self.downloads.response(for: request) }
     }
 
@@ -175,8 +204,7 @@ public final class ColdTier: ByteTier {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
             self.abandon(act, at: start)
             throw CancellationError()
-        } catch let error as DownloadError where error.status.map({ $0 < 500 && $0 != 429 || $0 == 507 }) ?? false {
-            // The store works, but refuses this request, or is full.
+        } catch let error as DownloadError where Self.isAnswer(error) {
             let failure = self.failure(error, to: purpose)
             if self.refuse(act) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
             throw failure
@@ -187,6 +215,12 @@ public final class ColdTier: ByteTier {
             }
             throw failure
         }
+    }
+
+    /// Whether the store has answered that it refuses the request, or that it is full.
+    private static func isAnswer(_ error: DownloadError) -> Bool {
+        guard error.code == .badStatus, let status = error.status else { return false }
+        return status < 500 && status != 429 || status == 507
     }
 
     private static func reason(_ failure: any Error) -> String {
@@ -240,6 +274,9 @@ public final class ColdTier: ByteTier {
 
     // MARK: Requests
 
+    /// The bytes at the start of an object that usually have its key and its metadata.
+    private static let startByteCount = 16 << 10
+
     /// The most bytes of an object beyond the bytes of its entry: the key, the metadata and checksums.
     private static let maximumHeadSize = 1 << 20
 
@@ -259,7 +296,9 @@ public final class ColdTier: ByteTier {
     /// Sends a request for an object, and returns whether the store has it.
     private func sends(_ method: DownloadRequest.Method, _ object: String) async throws -> Bool {
         do {
-            _ = try await self.downloads.response(for: self.request(method, object))
+            // A load may wait for this one.
+            let request = try self.request(method, object)
+            _ = try await method == .head ? self.response(to: request) : self.downloads.response(for: request)
             return true
         } catch let error as DownloadError where error.status == 404 {
             return false
@@ -272,7 +311,7 @@ public final class ColdTier: ByteTier {
         let query = [token].compactMap(\.self) + items.map { ($0.0, Array($0.1.utf8)) }
         var request = try self.request(.get, "", query: query)
         request.maximumBodySize = Self.maximumListSize
-        let response = try await self.downloads.response(for: request)
+        let response = try await self.response(to: request)
         guard let listing = ObjectListing(response.body), listing.keys.count <= self.configuration.pageSize else {
             throw DownloadError(
                 code: .invalidResponse,
@@ -280,6 +319,13 @@ public final class ColdTier: ByteTier {
             )
         }
         return listing
+    }
+
+    /// Returns the response to a request for which a load may wait: before all stores, and without a second try.
+    private func response(to request: DownloadRequest) async throws -> DownloadResponse {
+        var request = request
+        request.retryPolicy = .never
+        return try await self.downloads.response(for: request, priority: .high)
     }
 
     /// Returns a request that shares no transfer, because it must see all earlier changes.

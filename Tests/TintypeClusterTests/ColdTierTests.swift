@@ -54,6 +54,15 @@ struct ColdTierTests {
         #expect(try await tier.metadata(for: self.key())?.mediaType == "image/jpeg")
     }
 
+    @Test("metadata is that of the entry, however long the key is", arguments: [10, 40_000])
+    func metadataOfEntries(keyLength: Int) async throws {
+        let tier = try await self.tier()
+        let key = self.key(String(repeating: "a", count: keyLength))
+        #expect(try await tier.metadata(for: key) == nil)
+        try await tier.store(Data(repeating: 7, count: 100_000), metadata: self.metadata, for: key)
+        #expect(try await tier.metadata(for: key)?.mediaType == "image/jpeg")
+    }
+
     @Test("a prefix may have any characters")
     func prefixes() async throws {
         let tier = try await self.tier(prefix: "a%20b+c&é<'\(UUID().uuidString)".replacing("?", with: ""))
@@ -295,8 +304,8 @@ struct ColdTierFailureTests {
     func silence() async throws {
         let origin = try FaultyOrigin([self.path: .silence])
         let tier = try self.tier(origin) {
-            $0.firstByteTimeout = .milliseconds(20)
-            $0.timeBudget = .seconds(3_600)
+            $0.firstByteTimeout = .milliseconds(300)
+            $0.timeBudget = .seconds(20)
             $0.now = { [start = ContinuousClock.now] in start }
         }
         for _ in 0..<3 {
@@ -305,7 +314,55 @@ struct ColdTierFailureTests {
         }
         let error = try await #require(throws: CacheError.self) { try await tier.entry(for: self.key) }
         #expect(error.message.contains("is not asked for a while"))
+        await origin.waitForRequests(3, for: self.path)
         #expect(origin.requestCount(for: self.path) == 3)
+    }
+
+    @Test(
+        "a response that breaks off after its head counts as a failure of the store",
+        arguments: [FaultyResponse.stall(declaredLength: 1_000), .lying(declaredLength: 1_000, body: [1])]
+    )
+    func brokenBodies(_ response: FaultyResponse) async throws {
+        let origin = try FaultyOrigin([self.path: response])
+        let tier = try self.tier(origin) {
+            $0.firstByteTimeout = .milliseconds(300)
+            $0.timeBudget = .seconds(20)
+            $0.now = { [start = ContinuousClock.now] in start }
+        }
+        for _ in 0..<3 { await #expect(throws: CacheError.self) { try await tier.entry(for: self.key) } }
+        let error = try await #require(throws: CacheError.self) { try await tier.entry(for: self.key) }
+        #expect(error.message.contains("is not asked for a while"))
+    }
+
+    @Test("a removal does not wait for a store that is silent")
+    func silentRemovals() async throws {
+        let origin = try FaultyOrigin(["/photos/": .silence])
+        let tier = try self.tier(origin) {
+            $0.firstByteTimeout = .milliseconds(300)
+            $0.timeBudget = .seconds(20)
+        }
+        let error = try await #require(throws: CacheError.self) { try await tier.removeFamily(of: self.key) }
+        #expect(error.message.contains("did not begin to answer"))
+        #expect(origin.requestCount(for: "/photos/") == 1)
+    }
+
+    @Test("metadata needs only the start of an object, and a store that ignores ranges gives it, too")
+    func startOfObject() async throws {
+        let object = ByteEntry(
+            data: Data(repeating: 7, count: 100_000),
+            metadata: EntryMetadata(mediaType: "image/png")
+        )
+        let encoded = Array(object.encoded(for: self.key))
+        let range = ("Content-Range", "bytes 0-16383/\(encoded.count)")
+        let origin = try FaultyOrigin([:])
+        origin.script(
+            self.path,
+            sequence: [.body(Array(encoded.prefix(16_384)), status: 206, headers: [range]), .body(encoded)]
+        )
+        let tier = try self.tier(origin)
+        for _ in 0..<2 { #expect(try await tier.metadata(for: self.key)?.mediaType == "image/png") }
+        let heads = origin.requestHeads(for: self.path)
+        #expect(heads.count == 2 && heads.allSatisfy { $0.contains("Range: bytes=0-16383\r\n") })
     }
 
     @Test("no request follows a redirect")

@@ -42,6 +42,13 @@ public struct ByteEntry: Sendable {
         self.init(data: encoded.suffix(header.bodyByteCount), metadata: metadata, storedAt: header.storedDate)
     }
 
+    /// Reads the metadata of an entry of `key` from the start of its stored form, which has `byteCount` bytes in all.
+    ///
+    /// Returns `nil` also if `start` ends before the metadata.
+    package static func metadata(start: Data, of byteCount: Int, for key: CacheKey) -> EntryMetadata? {
+        start.bytes.withUnsafeBytes { EntryHeader.check(.head, $0, of: byteCount, key: key)?.1 }
+    }
+
     /// Returns the stored form: one value with the key, the metadata, the bytes and checksums of all of them.
     ///
     /// It is the form of a ``DiskCache``'s files, for tiers that store one value for each key.

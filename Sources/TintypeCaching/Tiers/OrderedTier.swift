@@ -6,8 +6,8 @@ import TintypeConcurrency
 /// Gives a byte tier an order, background stores, limits, and a time budget for each call.
 ///
 /// The changes to one family of keys run one after the other, and reads of the family begin after the changes that came
-/// before them. The tier may therefore finish its calls in any order. A change that takes too long is cancelled, and the
-/// next one still waits for its end.
+/// before them, or fail after a second. The tier may therefore finish its calls in any order. A change that takes too long
+/// is cancelled, and the next one still waits for its end.
 ///
 /// After a change that failed or was refused, the tier may have an entry that should be gone: the family is suspect. The
 /// next read removes the family before it looks, and finds no entry until that succeeds.
@@ -42,6 +42,8 @@ final class OrderedTier: OrderedByteTier {
     private static let pendingByteLimit = 64 << 20
     /// The reads that the tier may run at once, including those whose callers have left.
     private static let readLimit = 256
+    /// The longest wait of a read for earlier changes, because a load waits for the read.
+    private static let changeWait = Duration.seconds(1)
     /// The families that the tier remembers after failed changes; beyond that it forgets any of them.
     private static let suspectLimit = 65_536
 
@@ -134,7 +136,10 @@ final class OrderedTier: OrderedByteTier {
             guard self.beginRead() else { throw CacheError.tierBusy(self.name) }
             defer { self.endRead() }
             let root = key.root
-            for change in self.changes(to: root) { await change.value }
+            let changes = self.changes(to: root)
+            if !changes.isEmpty {
+                try await self.waiting(atMost: Self.changeWait) { for change in changes { await change.value } }
+            }
             // The caller may have left, or its time may be over.
             try Task.checkCancellation()
             if self.isSuspect(root) {
@@ -279,14 +284,20 @@ final class OrderedTier: OrderedByteTier {
     /// Returns the result of `call`, or throws when the time budget is over or the caller is cancelled.
     ///
     /// Does not wait for the end of the call then.
-    private func waiting<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    private func waiting<Value: Sendable>(
+        atMost limit: Duration? = nil,
+        _ call: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
         let shared = SharedTask<Value>()
-        return try await self.first { try await shared.value(call) }
+        return try await self.first(within: limit) { try await shared.value(call) }
     }
 
     /// Returns the result of `call`, which it cancels when the time budget is over; waits for its end even then.
-    private func first<Value: Sendable>(of call: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let (budget, sleep) = (self.timeBudget, self.sleep)
+    private func first<Value: Sendable>(
+        within limit: Duration? = nil,
+        of call: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let (budget, sleep) = (limit ?? self.timeBudget, self.sleep)
         // `nil` is the end of the budget.
         let result = try await withThrowingTaskGroup(of: Result<Value, Never>?.self) { group in
             defer { group.cancelAll() }

@@ -137,11 +137,26 @@ extension ServerMetrics {
             cluster.failedCalls
         )
         text.write("cluster_refused_calls_total", "counter", "Calls that the circuit refused.", cluster.refusedCalls)
-        text.write("cluster_circuit_open", "gauge", "Whether Redis is not called.", cluster.isCircuitOpen ? 1 : 0)
-        text.write("cluster_circuit_openings_total", "counter", "Circuits that opened.", cluster.circuitOpenings)
+        text.write(
+            "cluster_circuit_open",
+            "gauge",
+            "Whether a circuit of Redis is open.",
+            cluster.isCircuitOpen ? 1 : 0
+        )
+        text.write(
+            "cluster_circuit_openings_total",
+            "counter",
+            "Times that the first circuit opened.",
+            cluster.circuitOpenings
+        )
         text.write("cluster_locks", "gauge", "Locks that this server holds.", cluster.leases)
         text.write("cluster_waits_total", "counter", "Loads that waited for another server.", cluster.waits)
-        text.write("cluster_waits_over_total", "counter", "Loads that waited in vain.", cluster.waitsOver)
+        text.write(
+            "cluster_waits_over_total",
+            "counter",
+            "Loads that continued without the other server.",
+            cluster.waitsOver
+        )
         text.write(
             "cluster_shared_failures_total",
             "counter",

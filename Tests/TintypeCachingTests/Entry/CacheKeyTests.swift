@@ -54,7 +54,8 @@ import Testing
 
     @Test(arguments: [
         ("a", "a"), ("", ""), ("a\n>b", "a"), ("a\n>b\n>c", "a"), ("a\nb\n>c", "a\nb"), ("a\n|b", "a\n|b"),
-        ("a>b\n", "a>b\n"), ("\n>", ""), ("\n\n>b", "\n"), ("\u{e9}\n>b", "\u{e9}"), (">a", ">a"),
+        ("a>b\n", "a>b\n"), ("a\n", "a\n"), ("a\0b\n>c", "a\0b"), ("\n>", ""), ("\n\n>b", "\n"),
+        ("\u{e9}\n>b", "\u{e9}"), (">a", ">a"),
     ])
     func `root of a key is the text before its first derivation`(text: String, root: String) {
         let key = CacheKey(text)

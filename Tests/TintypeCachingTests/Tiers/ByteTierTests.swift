@@ -293,6 +293,24 @@ import TintypeTestTraits
         await isOver.open()
     }
 
+    @Test func `a read does not wait long for an earlier store, and finds its entry later`() async throws {
+        let (patience, isStored) = (Gate(), Gate())
+        let tier = OrderedTier(self.near, timeBudget: .seconds(60)) { duration in
+            try await (duration < .seconds(60) ? patience : Gate()).waitUnlessCancelled()
+        }
+        let cache = CacheActor(tiers: [tier])
+        self.near.hold { if $0 == "store a" { await isStored.wait() } }
+        await cache.store(nil, data: makeData(10), metadata: .sample, for: self.key)
+        await until { self.near.calls == "store a" }
+        let look = Task { try await cache.entry(for: self.key) }
+        await patience.open()
+        #expect(try await look.value == nil)
+        #expect(self.near.calls == "store a")
+        await isStored.open()
+        await cache.waitForPendingStores()
+        #expect(try await cache.entry(for: self.key)?.data == makeData(10))
+    }
+
     @Test func `a store that takes too long leaves no older entry`() async throws {
         self.near[self.key] = makeData(10)
         let (budget, isOver) = (Gate(), Gate())
@@ -453,6 +471,17 @@ import TintypeTestTraits
             #expect(ByteEntry(encoded: damaged, for: self.key) == nil, "byte \(index)")
             #expect(ByteEntry(encoded: encoded.prefix(index), for: self.key) == nil, "first \(index) bytes")
         }
+    }
+
+    @Test func `metadata is read from the start of the stored form`() throws {
+        let encoded = ByteEntry(data: makeData(1_000), metadata: .sample).encoded(for: self.key)
+        let size = encoded.count
+        #expect(ByteEntry.metadata(start: encoded.prefix(size - 1_000), of: size, for: self.key) == .sample)
+        #expect(ByteEntry.metadata(start: encoded, of: size, for: self.key) == .sample)
+        #expect(ByteEntry.metadata(start: encoded.prefix(size - 1_001), of: size, for: self.key) == nil)
+        #expect(ByteEntry.metadata(start: encoded, of: size + 1, for: self.key) == nil)
+        #expect(ByteEntry.metadata(start: encoded, of: size, for: CacheKey("b")) == nil)
+        #expect(ByteEntry.metadata(start: Data(), of: 0, for: self.key) == nil)
     }
 
     // MARK: Turns

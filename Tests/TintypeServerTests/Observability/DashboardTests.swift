@@ -4,7 +4,6 @@ import FoundationEssentials
 import Testing
 
 @testable import Tintype
-@testable import TintypeCluster
 @testable import TintypeServer
 
 /// The dashboard for Grafana in `Examples`.
@@ -70,7 +69,7 @@ import Testing
             ServerMetrics(version: "1").text(
                 connections: ConnectionActor.Counters(),
                 admission: (count: 0, limit: 0, oldest: .zero),
-                cluster: ClusterStatistics(),
+                cluster: nil,
                 loader: LoaderStatistics()
             )
         )

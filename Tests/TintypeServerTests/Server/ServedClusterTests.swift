@@ -22,9 +22,9 @@ import TintypeTestTraits
         return configuration
     }
 
-    /// Lets a test without Redis wait for it for a second at a time.
+    /// Shortens the waits of a test that stops Redis.
     private func waitingBriefly(_ configuration: inout ImageServer.Configuration) {
-        configuration.cluster?.redis.commandTimeBudget = .seconds(1)
+        configuration.cluster?.redis.commandTimeBudget = .seconds(2)
     }
 
     /// Runs `body` with `count` services, and ends them.
