@@ -115,7 +115,7 @@ extension Freshness {
         if control.has("immutable") { self.flags.insert(.immutable) }
         let isSharedRule = isShared && (control.has("proxy-revalidate") || control.has("s-maxage"))
         if control.has("must-revalidate") || isSharedRule { self.flags.insert(.mustRevalidate) }
-        if RequestSelection.names(in: fields.values(for: "Vary")) == nil { self.flags.insert(.variesOnEverything) }
+        if VarySelection.names(in: fields.values(for: "Vary")) == nil { self.flags.insert(.variesOnEverything) }
     }
 
     /// The `corrected_initial_age`.

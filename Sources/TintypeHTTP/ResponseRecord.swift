@@ -113,8 +113,8 @@ extension ResponseRecord {
             fields: fields,
             requestDate: requestDate,
             responseDate: responseDate,
-            selectionDigest: RequestSelection.names(in: fields.values(for: "Vary")).flatMap {
-                RequestSelection.digest(of: $0, in: requestHeaders)
+            selectionDigest: VarySelection.names(in: fields.values(for: "Vary")).flatMap {
+                VarySelection.digest(of: $0, in: requestHeaders)
             },
             freshness: freshness
         )
@@ -171,15 +171,6 @@ extension ResponseRecord {
             selectionDigest: self.selectionDigest,
             freshness: self.freshness
         )
-    }
-
-    /// Whether the response may select this record's representation for `headers` (RFC 9111, 4.1).
-    package func isSelected(by headers: HeaderFields) -> Bool {
-        guard let names = RequestSelection.names(in: self.values(for: "Vary")) else {
-            // Nothing selects `Vary: *`; the origin can still say that it is current.
-            return true
-        }
-        return RequestSelection.digest(of: names, in: headers) == self.selectionDigest
     }
 
     /// Whether `other` says the same and makes the stored response no more reusable, so that storing

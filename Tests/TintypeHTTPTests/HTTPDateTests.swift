@@ -72,7 +72,7 @@ import Testing
             _ = HTTPDate.parse(text, now: Self.now)
             _ = CacheControl([text, "max-age=\(text)"]).seconds("max-age")
             _ = EntityTag(text)
-            _ = RequestSelection.names(in: [text])
+            _ = VarySelection.names(in: [text])
         }
     }
 }

@@ -118,9 +118,9 @@ import Testing
 
     /// Stored responses depend on these digests, so they must not change.
     @Test func `the digest of a selection is stable`() {
-        let digest = RequestSelection.digest(of: ["accept", "x"], in: ["Accept": "a , b"])
+        let digest = VarySelection.digest(of: ["accept", "x"], in: ["Accept": "a , b"])
         #expect(digest == "50cdc2966d31ae87d82e330591853a043ca342b206c9838af7e0cd52bfd91917")
-        #expect(RequestSelection.digest(of: [], in: ["Accept": "a"]) == nil)
+        #expect(VarySelection.digest(of: [], in: ["Accept": "a"]) == nil)
     }
 }
 

@@ -152,7 +152,7 @@ struct FreshnessRules: Sendable {
             freshness.staleIfError = self.bounds.staleIfError / .seconds(1)
         }
         let sendsCookies = request.source.cookies.map { $0 != .disabled } ?? self.sendsCookies
-        if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
+        if sendsCookies, VarySelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
             freshness.flags.insert(.variesOnEverything)
         }
         guard freshness != record.freshness else { return record }

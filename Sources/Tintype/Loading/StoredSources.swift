@@ -154,7 +154,7 @@ struct StoredSources: Sendable {
         selectedBy request: ImageRequest
     ) async throws -> StoredSource? {
         guard resource != request.sourceKey, let selectors = try await self.selectors(of: resource),
-            let digest = RequestSelection.digest(of: selectors.names, in: self.rules.headers(of: request)),
+            let digest = VarySelection.digest(of: selectors.names, in: self.rules.headers(of: request)),
             var stored = try await self.look(for: part, of: selectors.key(of: resource, digest: digest)),
             stored.metadata.response?.selectionDigest == digest
         else { return nil }
@@ -229,7 +229,7 @@ struct StoredSources: Sendable {
             return ResponseName(key: request.sourceKey, resource: resource)
         }
         guard resource != request.sourceKey, let record = metadata.response,
-            let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
+            let digest = record.selectionDigest, let fields = VarySelection.names(in: record.values(for: "Vary"))
         else { return ResponseName(key: resource, resource: resource) }
         let key = RequestKeys.representation(of: resource, digest: digest)
         return ResponseName(key: key, resource: resource, fields: fields)

@@ -50,7 +50,7 @@ public struct DiskStatistics: Sendable {
         self.entryCount = Int(clamping: region?[.entryCount] ?? 0)
         self.byteCount = Int(clamping: region?[.byteCount] ?? 0)
         self.overheadByteCount = (region?.usedByteCount ?? 0) - self.byteCount
-        self.sizeLimit = store.limit.byteCount
+        self.sizeLimit = store.eviction.sizeLimit
         self.hits = counters.hits.load(ordering: .relaxed)
         self.misses = counters.misses.load(ordering: .relaxed)
         self.damagedEntries = counters.damagedEntries.load(ordering: .relaxed)

@@ -125,7 +125,7 @@ struct LoadCommand: Subcommand {
         guard self.inputs.contains(where: { ["http", "https"].contains($0.url.scheme?.lowercased()) }) else {
             return nil
         }
-        return self.options.configuration.disk.flatMap { CacheFolder.problem($0) }
+        return self.options.configuration.disk.flatMap { CacheFolderCheck.problem($0) }
     }
 
     /// Prints a result; true when the load succeeded.

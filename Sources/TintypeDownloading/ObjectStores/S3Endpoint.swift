@@ -48,7 +48,7 @@ package struct S3Endpoint: Sendable {
     package init(url: URL, style: Style = .path) throws(DownloadError) {
         let text = url.absoluteString
         let parts = text.split(separator: "://", maxSplits: 1)
-        guard parts.count == 2, let target = RequestTarget(text), !target.hasUserInformation,
+        guard parts.count == 2, let target = ConnectionTarget(text), !target.hasUserInformation,
             let scheme = NetworkPolicy.Scheme(rawValue: parts[0].lowercased()), [.http, .https].contains(scheme),
             FieldText.isPlain(text), !text.utf8.contains(where: { "?#\\ ".utf8.contains($0) })
         else { throw .notAnEndpoint("The S3 endpoint is not a URL of HTTP without a user, a query and a fragment") }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTintypeCurl
-
 /// An address that a policy denies, with the reason.
 struct AddressDenial: Sendable {
     /// A range, with the name of its addresses.
@@ -26,7 +24,9 @@ extension NetworkPolicy {
         case exceptions([Exception])
     }
 
-    /// Checks a URL before a connection is made.
+    /// Checks the URL of a request or of a redirect before a connection is made.
+    ///
+    /// If its host is a name, ``ConnectionRecord`` checks the addresses of the name when libcurl opens a socket.
     ///
     /// - Throws: ``DownloadError`` with one of the codes of policies.
     func check(_ address: ResourceAddress) throws(DownloadError) {
@@ -36,7 +36,7 @@ extension NetworkPolicy {
             guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
             return
         }
-        guard let target = RequestTarget(address.text) else { throw .malformedHost(at: address) }
+        guard let target = ConnectionTarget(address.text) else { throw .malformedHost(at: address) }
         guard self.allowsUserInformation || !target.hasUserInformation else {
             throw .userInformationInURL(at: address)
         }
@@ -49,12 +49,12 @@ extension NetworkPolicy {
     /// Returns the permission of a request to `address`, which was checked.
     func permission(for address: ResourceAddress) -> Permission {
         // The usual case, without reading the URL.
-        guard !self.exceptions.isEmpty, let target = RequestTarget(address.text) else { return .lists([]) }
+        guard !self.exceptions.isEmpty, let target = ConnectionTarget(address.text) else { return .lists([]) }
         return (try? self.permission(for: target, of: address)) ?? .lists([])
     }
 
     private func permission(
-        for target: RequestTarget,
+        for target: ConnectionTarget,
         of address: ResourceAddress
     ) throws(DownloadError) -> Permission {
         let scheme = Self.scheme(of: address)
@@ -71,7 +71,7 @@ extension NetworkPolicy {
         }
     }
 
-    private func check(_ target: RequestTarget, of address: ResourceAddress) throws(DownloadError) {
+    private func check(_ target: ConnectionTarget, of address: ResourceAddress) throws(DownloadError) {
         if let allowedPorts, !allowedPorts.contains(target.port) {
             throw .portNotAllowed(target.port, allowed: allowedPorts, at: address)
         }
@@ -140,46 +140,5 @@ extension NetworkPolicy {
 extension NetworkPolicy.Exception {
     fileprivate func permits(_ address: IPAddress) -> Bool {
         self.addresses?.contains { $0.contains(address) } ?? true
-    }
-}
-
-/// The destination of a URL by libcurl.
-///
-/// libcurl's own parser reads the URL, with the flags of a transfer, and its own converter converts the host. With two
-/// parsers that differ in one corner, the policy could check one host while libcurl connects to another.
-package struct RequestTarget: Sendable {
-    /// The host in one spelling, without brackets and zone.
-    package let host: String
-    /// The address, if the host is an address and not a name.
-    let address: IPAddress?
-    package let port: Int
-    package let hasUserInformation: Bool
-
-    /// Reads an absolute HTTP URL, or returns `nil` if libcurl or the rules for names refuse it.
-    package init?(_ text: String) {
-        guard let url = curl_url() else { return nil }
-        defer { curl_url_cleanup(url) }
-        let flags = UInt32(CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)
-        guard curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK,
-            let host = Self.part(CURLUPART_HOST, of: url, flags: CInt(CCURL_PUNYCODE)),
-            let port = Self.part(CURLUPART_PORT, of: url, flags: CURLU_DEFAULT_PORT).flatMap({ Int($0) })
-        else { return nil }
-        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-        let name = isBracketed ? String(host.dropFirst().dropLast()) : host
-        guard let canonical = HostName.canonical(name) else { return nil }
-        self.host = canonical
-        self.address = IPAddress(canonical)
-        self.port = port
-        self.hasUserInformation =
-            Self.part(CURLUPART_USER, of: url) != nil
-            || Self.part(CURLUPART_PASSWORD, of: url) != nil
-    }
-
-    /// Returns one part of a URL, or `nil` if the URL has no such part.
-    static func part(_ part: CURLUPart, of url: OpaquePointer, flags: CInt = 0) -> String? {
-        var text: UnsafeMutablePointer<CChar>?
-        guard curl_url_get(url, part, &text, UInt32(flags)) == CURLUE_OK, let text else { return nil }
-        defer { curl_free(text) }
-        return String(cString: text)
     }
 }

@@ -65,8 +65,8 @@ public struct ProxyPolicy: Sendable, Hashable {
         defer { curl_url_cleanup(parts) }
         let flags = UInt32(CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)
         guard curl_url_set(parts, CURLUPART_URL, url, flags) == CURLUE_OK,
-            let scheme = RequestTarget.part(CURLUPART_SCHEME, of: parts),
-            let host = RequestTarget.part(CURLUPART_HOST, of: parts)
+            let scheme = ConnectionTarget.part(CURLUPART_SCHEME, of: parts),
+            let host = ConnectionTarget.part(CURLUPART_HOST, of: parts)
         else { return false }
         return self.schemes.contains(scheme.lowercased()) && !host.isEmpty
     }

@@ -43,7 +43,7 @@ struct SourceAddress: Sendable {
         }
         if self.scheme == "http" || self.scheme == "https" {
             // Read the host as the downloader does. libcurl would find one behind three slashes.
-            guard !authority.isEmpty, let target = RequestTarget(text), !target.hasUserInformation else {
+            guard !authority.isEmpty, let target = ConnectionTarget(text), !target.hasUserInformation else {
                 throw .ambiguous(.malformedHost, "no host that every reader reads alike")
             }
             self.host = target.host

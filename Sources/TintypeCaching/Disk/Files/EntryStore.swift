@@ -15,7 +15,7 @@ final class EntryStore: Sendable {
     let folders: FolderHandle
     let temporary: TemporaryFiles
     let discarded: DiscardedEntries
-    let limit: SizeLimit
+    let eviction: DiskEviction
     let reader: EntryReader
     let writer: EntryWriter
 
@@ -27,11 +27,11 @@ final class EntryStore: Sendable {
         self.folders = folders
         self.temporary = temporary
         self.discarded = discarded
-        self.limit = SizeLimit(configuration, expiry, folders, temporary, discarded)
+        self.eviction = DiskEviction(configuration, expiry, folders, temporary, discarded)
         self.reader = EntryReader(configuration, expiry, folders)
         self.writer = EntryWriter(
             folders: folders,
-            limit: self.limit,
+            eviction: self.eviction,
             expiry: expiry,
             temporary: temporary,
             discarded: discarded,

@@ -6,7 +6,7 @@ import Glibc
 /// Stores and removes entries: writes a whole file under a temporary name and moves it into place.
 struct EntryWriter: Sendable {
     let folders: FolderHandle
-    let limit: SizeLimit
+    let eviction: DiskEviction
     let expiry: EntryExpiry
     let temporary: TemporaryFiles
     let discarded: DiscardedEntries
@@ -27,7 +27,7 @@ struct EntryWriter: Sendable {
         let now = self.expiry.now
         let encodedMetadata = metadata.encoded()
         let byteCount = EntryHeader.byteCount + key.text.utf8.count + encodedMetadata.count + data.count
-        let limit = min(self.limit.byteCount, CatalogueRecord.largestByteCount)
+        let limit = min(self.eviction.sizeLimit, CatalogueRecord.largestByteCount)
         guard byteCount <= limit else { throw .tooLarge(byteCount, limit: limit, in: directory) }
         let expiresAt = metadata.expiry?.timeIntervalSince1970 ?? .infinity
         let record = CatalogueRecord(
@@ -53,7 +53,7 @@ struct EntryWriter: Sendable {
                     do throws(SystemCallError) {
                         try self.write(head, body, record, in: folder, now: now)
                     } catch {
-                        guard error.meansNoInode, self.limit.evictForInodes(in: folder) else {
+                        guard error.meansNoInode, self.eviction.evictForInodes(in: folder) else {
                             throw error
                         }
                         try self.write(head, body, record, in: folder, now: now)
@@ -122,7 +122,7 @@ struct EntryWriter: Sendable {
         in folder: CacheFolder,
         now: Double
     ) throws(SystemCallError) {
-        try self.limit.reserve(record.byteCount, sparing: record.name, in: folder, now: now)
+        try self.eviction.reserve(record.byteCount, sparing: record.name, in: folder, now: now)
         let path = self.temporary.makePath(in: folder)
         do throws(SystemCallError) {
             let file = try self.temporary.create(at: path, in: folder)

@@ -75,7 +75,7 @@ actor DiskHousekeeper {
         var result = PruneResult()
         self.settle(&result, isReading: isReading)
         self.removeExpired(&result)
-        self.trim(to: self.store.limit.byteCount, &result)
+        self.trim(to: self.store.eviction.sizeLimit, &result)
         return result
     }
 
@@ -104,7 +104,7 @@ actor DiskHousekeeper {
             isDone = scan.run()
             result = scan.result
         }
-        store.limit.refillVictimsIfLow(in: folder)
+        store.eviction.refillVictimsIfLow(in: folder)
         return isDone
     }
 
@@ -147,7 +147,7 @@ actor DiskHousekeeper {
     /// Removes the least recently used entries until the folder has at most `limit` bytes.
     private func trim(to limit: Int, _ result: inout PruneResult) {
         guard let folder = self.store.folders.openForCleaning() else { return }
-        let (count, byteCount) = self.store.limit.evict(downTo: max(0, limit), in: folder)
+        let (count, byteCount) = self.store.eviction.evict(downTo: max(0, limit), in: folder)
         result.evictedEntries += count
         result.freedByteCount += byteCount
     }

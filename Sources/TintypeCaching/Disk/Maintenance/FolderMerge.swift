@@ -22,7 +22,7 @@ struct FolderMerge {
                 if try self.move(path, to: folder) { count += 1 }
             }
             self.removeEmptyCache()
-            _ = self.store.limit.evict(downTo: self.store.limit.byteCount, in: folder)
+            _ = self.store.eviction.evict(downTo: self.store.eviction.sizeLimit, in: folder)
             return count
         } catch {
             throw .writing(error, in: self.store.folders.directory)
@@ -37,7 +37,7 @@ struct FolderMerge {
             if OwnFiles.hasTraceOfEntry(path) { unlink(path) }
             return false
         }
-        try self.store.limit.reserve(byteCount, sparing: nil, in: folder, now: self.store.expiry.now)
+        try self.store.eviction.reserve(byteCount, sparing: nil, in: folder, now: self.store.expiry.now)
         defer { try? folder.withCatalogue { catalogue, _ in catalogue.reserve(-byteCount) } }
         let temporary = self.store.temporary.makePath(in: folder)
         try folder.makeSubfolder(CacheFolder.temporaryName)

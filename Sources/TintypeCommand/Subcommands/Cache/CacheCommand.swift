@@ -46,8 +46,8 @@ struct CacheCommand: Subcommand {
     }
 
     func run() async throws -> Bool {
-        if let problem = CacheFolder.problem(self.configuration) { throw OutputError(message: problem) }
-        let absence = CacheFolder.absence(self.configuration)
+        if let problem = CacheFolderCheck.problem(self.configuration) { throw OutputError(message: problem) }
+        let absence = CacheFolderCheck.absence(self.configuration)
         // A cache that is opened makes its catalogue in the folder.
         let report = absence == nil ? try await self.perform() : self.reportOfNothing
         if self.writesJSON {

@@ -3,7 +3,7 @@
 import CTintypeCrypto
 
 /// The request fields that a response's `Vary` names (RFC 9111, 4.1).
-package enum RequestSelection {
+package enum VarySelection {
     /// The fields whose values are compared without regard to case, because their syntax says so.
     private static let caseless: Set<String> = ["accept-encoding", "accept-language", "accept-charset"]
 
@@ -35,6 +35,17 @@ package enum RequestSelection {
         _ = SHA256(text, text.count, &bytes)
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
+extension ResponseRecord {
+    /// Whether the response may select this record's representation for `headers` (RFC 9111, 4.1).
+    package func isSelected(by headers: HeaderFields) -> Bool {
+        guard let names = VarySelection.names(in: self.values(for: "Vary")) else {
+            // Nothing selects `Vary: *`; the origin can still say that it is current.
+            return true
+        }
+        return VarySelection.digest(of: names, in: headers) == self.selectionDigest
     }
 }
 

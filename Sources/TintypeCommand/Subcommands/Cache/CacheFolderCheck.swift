@@ -5,7 +5,7 @@ import Glibc
 import Tintype
 
 /// The folder of the disk cache, as far as the command looks at it itself.
-enum CacheFolder {
+enum CacheFolderCheck {
     /// Returns the reason why an existing folder cannot be used; `nil` if it can, or does not exist yet.
     ///
     /// A cache treats unreadable entries as misses: it would look empty.
@@ -41,7 +41,7 @@ extension DiskCache.Configuration {
     ///
     /// A server may keep a larger cache in the same folder than the command would: the command must not shrink it.
     func sparing() async -> DiskCache.Configuration {
-        guard CacheFolder.absence(self) == nil else { return self }
+        guard CacheFolderCheck.absence(self) == nil else { return self }
         var copy = self
         copy.sizeLimit = .max
         let cache = DiskCache(copy)

@@ -4,11 +4,11 @@ import Glibc
 import Synchronization
 import TintypeConcurrency
 
-/// Keeps the folder within its size limit.
+/// Keeps the folder within its size limit, and evicts entries for new ones.
 ///
 /// A store reserves its bytes in the catalogue, which all processes share, before it writes. It releases them when the
 /// file is in place or deleted.
-final class SizeLimit: Sendable {
+final class DiskEviction: Sendable {
     /// The maximum number of entries without files that are skipped under one lock.
     private static let missingLimit = 256
     /// The number of failed removals after which an operation gives up.
@@ -36,7 +36,7 @@ final class SizeLimit: Sendable {
     }
 
     /// The maximum bytes of the folder.
-    let byteCount: Int
+    let sizeLimit: Int
     private let expiry: EntryExpiry
     private let folders: FolderHandle
     private let temporary: TemporaryFiles
@@ -58,7 +58,7 @@ final class SizeLimit: Sendable {
         _ temporary: TemporaryFiles,
         _ discarded: DiscardedEntries
     ) {
-        self.byteCount = max(0, configuration.sizeLimit)
+        self.sizeLimit = max(0, configuration.sizeLimit)
         self.countsCatalogue = configuration.sizeLimit >= 1 << 16
         self.expiry = expiry
         self.folders = folders
@@ -123,10 +123,10 @@ final class SizeLimit: Sendable {
         let used = self.usedByteCount(region)
         // Until all entries are known, stores may add only 1 % of the limit.
         let isKnown = region.flags.contains(.isComplete)
-        if !isKnown, self.earlyByteCount.load(ordering: .relaxed) > self.byteCount / 100 - byteCount { return .wait }
+        if !isKnown, self.earlyByteCount.load(ordering: .relaxed) > self.sizeLimit / 100 - byteCount { return .wait }
         // A full table must grow, unless an entry is evicted for the new one.
         let growth = region.hasRoom || !self.countsCatalogue ? 0 : catalogue.growthByteCount
-        if byteCount <= self.byteCount, used.addingClamped(growth) <= self.byteCount - byteCount {
+        if byteCount <= self.sizeLimit, used.addingClamped(growth) <= self.sizeLimit - byteCount {
             if !region.hasRoom { try catalogue.grow() }
             catalogue.reserve(byteCount)
             // The catalogue was truncated meanwhile, so its contents are not valid.
@@ -137,7 +137,7 @@ final class SizeLimit: Sendable {
         let discarded = Int(clamping: region[.discardedByteCount])
         if discarded > 0, !self.discarded.areStuck(byteCount: discarded) { return .deleteDiscarded }
         // Even without any entry the room would not suffice, so do not evict entries.
-        let isHopeless = discarded > 0 && discarded.addingClamped(byteCount) > self.byteCount - region.ownByteCount
+        let isHopeless = discarded > 0 && discarded.addingClamped(byteCount) > self.sizeLimit - region.ownByteCount
         switch isHopeless ? .none : try self.evictNext(sparing: name, &catalogue, &victims, &failures, now: now) {
         case .moved(let path, let byteCount):
             if victims.isLow, region.slotCount > VictimQueue.smallSlotCount {

@@ -52,3 +52,43 @@ struct RetrySchedule {
         return self.budget.takeTry(now: now) ? delay : nil
     }
 }
+
+/// The retries that are left: each first request adds a part of one, and each retry takes one.
+struct RetryBudget {
+    /// The most retries to save up, in seconds of the minimum and in requests.
+    private static let savedSeconds = 10.0
+    private static let savedRequests = 1_000.0
+
+    private let limits: RetryPolicy.Budget
+    private var saved = 0.0
+    private var minimum: Double
+    private var lastRefill: LoopInstant
+
+    init(_ limits: RetryPolicy.Budget, now: LoopInstant) {
+        self.limits = limits
+        self.minimum = max(0, limits.minimumPerSecond) * Self.savedSeconds
+        self.lastRefill = now
+    }
+
+    mutating func didStartRequest() {
+        let ratio = max(0, self.limits.ratio)
+        self.saved = min(self.saved + ratio, ratio * Self.savedRequests)
+    }
+
+    /// Takes a retry, and returns whether there was one.
+    mutating func takeTry(now: LoopInstant) -> Bool {
+        let perSecond = max(0, self.limits.minimumPerSecond)
+        let elapsed = max(0, (now - self.lastRefill) / .seconds(1))
+        self.minimum = min(self.minimum + elapsed * perSecond, perSecond * Self.savedSeconds)
+        self.lastRefill = now
+        // Rounding must not cost a retry.
+        if self.saved >= 1 - 1e-9 {
+            self.saved -= 1
+        } else if self.minimum >= 1 - 1e-9 {
+            self.minimum -= 1
+        } else {
+            return false
+        }
+        return true
+    }
+}
