@@ -23,6 +23,15 @@ struct Circuit: Sendable {
         if case .closed = self.state { false } else { true }
     }
 
+    /// Whether a call would be refused now, because the pause is not over or because another call tries the store.
+    func isRefusing(at now: ContinuousClock.Instant) -> Bool {
+        switch self.state {
+        case .closed: false
+        case .open(let until, _): now < until
+        case .probing: true
+        }
+    }
+
     /// Returns whether a call may begin.
     ///
     /// The caller must report the result of a call that may.

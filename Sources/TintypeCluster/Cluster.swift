@@ -31,6 +31,8 @@ public final class Cluster: Sendable {
     private let sharedTier: SharedTier
     /// The loaders of this process.
     private let loaders = Locked<[WeakLoader]>([])
+    /// The removals that are repeated.
+    private let owner = TaskOwner()
 
     private struct WeakLoader: Sendable {
         weak let loader: LoaderActor?
@@ -89,6 +91,9 @@ public final class Cluster: Sendable {
 
     /// Removes all images whose origin gave them a tag, in `Cache-Tag` or `Surrogate-Key`, from all machines.
     ///
+    /// A machine that has not read of the removal yet may store an image of its older source. So the cluster removes the same
+    /// sources once more after twice the ``Configuration/changePeriod``, in the background.
+    ///
     /// ```swift
     /// let count = try await cluster.purge(tag: "article-17")
     /// ```
@@ -96,20 +101,29 @@ public final class Cluster: Sendable {
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
     public func purge(tag: String) async throws -> Int {
-        let loaders = self.joinedLoaders()
-        var (count, cursor) = (0, SharedTier.startCursor)
+        var removed: [CacheKey] = []
+        var cursor = SharedTier.startCursor
         repeat {
             let (families, next) = try await self.sharedTier.families(tagged: tag, from: cursor)
-            for family in families {
-                // The other machines read the removal in the log of changes.
-                for loader in loaders { try await loader.removeFamily(of: family) }
-                if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
-            }
+            for family in families { try await self.remove(family) }
             // This comes last, so that a failed purge can be repeated.
             try await self.sharedTier.forget(families, tagged: tag)
-            (count, cursor) = (count + families.count, next)
+            removed += families
+            cursor = next
         } while cursor != SharedTier.startCursor
-        return count
+        let pause = self.store.configuration.changePeriod * 2
+        self.owner.run("second removal of a tag") { [weak self, removed] in
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
+            for family in removed { try? await self?.remove(family) }
+        }
+        return removed.count
+    }
+
+    /// Removes a family from all tiers; the other machines read of it in the log of changes.
+    private func remove(_ family: CacheKey) async throws {
+        let loaders = self.joinedLoaders()
+        for loader in loaders { try await loader.removeFamily(of: family) }
+        if loaders.isEmpty { _ = try await self.sharedTier.removeFamily(of: family) }
     }
 
     @inline(never)
@@ -156,6 +170,8 @@ public final class Cluster: Sendable {
     /// await cluster.shutdown()
     /// ```
     public func shutdown() async {
+        self.owner.cancelAll()
+        await self.owner.waitForAll()
         await self.changes.shutdown()
         await self.purges.shutdown()
         await self.beats.shutdown()

@@ -29,10 +29,11 @@ extension ColdTier {
         /// The default is one second; with zero, only ``timeBudget`` applies. A load makes several look-ups, and continues
         /// without the store after each that fails. After three failures in a row, the store is not called for a while.
         public var firstByteTimeout = Duration.seconds(1)
-        /// The rules for retries of stores and deletions; by default up to three attempts, also after 503 (SlowDown).
+        /// The rules for retries of stores and deletions; by default up to three attempts, also after 503 (SlowDown),
+        /// unless the store demands a pause of over two seconds.
         ///
         /// The tier does not repeat look-ups, because loads wait for them.
-        public var retryPolicy = RetryPolicy()
+        public var retryPolicy = RetryPolicy(maximumRetryAfter: .seconds(2))
 
         /// Receives the failures of the store that a person must know of, and must be quick; by default does nothing.
         public var report: @Sendable (Cluster.Configuration.Event) -> Void = { _ in }

@@ -37,21 +37,55 @@ public final class ColdTier: ByteTier {
         case lookup, store, removal
     }
 
-    /// The circuits of look-ups, of stores and of removals.
+    /// The circuits of look-ups, of stores and of removals, and what was reported of them.
     ///
-    /// Failed look-ups open all of them. Failed stores and removals open their own only: large stores may fail because of
-    /// their size, and a store that is full still answers look-ups and removes entries.
+    /// While look-ups are refused, all calls are. Failed stores and removals open their own circuit only: large stores may
+    /// fail because of their size, and a store that is full still answers look-ups and removes entries.
     private struct Circuits {
         private var circuits: [Act: Circuit] = [:]
-        /// Whether a refusal was reported after the last store.
-        var hasReportedRefusal = false
+        private var hasReportedOutage = false
+        private var lastRefusal: ContinuousClock.Instant?
 
-        var isOpen: Bool { self.circuits.values.contains(where: \.isOpen) }
+        /// The shortest time between two reports of refused requests.
+        private static let refusalPause = Duration.seconds(60)
 
-        subscript(act: Act) -> Circuit {
+        private subscript(act: Act) -> Circuit {
             get { self.circuits[act] ?? Circuit() }
             set { self.circuits[act] = newValue }
         }
+
+        mutating func admits(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
+            guard act == .lookup || !self[.lookup].isRefusing(at: now) else { return false }
+            return self[act].admits(at: now)
+        }
+
+        /// Records an answer; returns whether to report the end of an outage.
+        mutating func succeed(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
+            _ = self[act].succeed()
+            // Removals are rare, so that none may come to close their circuit.
+            let isOver = !self[.lookup].isOpen && !self[.store].isOpen && !self[.removal].isRefusing(at: now)
+            guard self.hasReportedOutage, isOver else { return false }
+            self.hasReportedOutage = false
+            return true
+        }
+
+        /// Records an answer that refuses a request; returns whether to report it.
+        mutating func refuse(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
+            _ = self[act].succeed()
+            if let lastRefusal, now - lastRefusal < Self.refusalPause { return false }
+            self.lastRefusal = now
+            return true
+        }
+
+        /// Records a request without an answer; returns whether to report an outage.
+        mutating func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
+            _ = self[act].fail(at: now)
+            guard !self.hasReportedOutage, self[act].isOpen else { return false }
+            self.hasReportedOutage = true
+            return true
+        }
+
+        mutating func abandon(_ act: Act, at now: ContinuousClock.Instant) { self[act].abandon(at: now) }
     }
 
     /// Creates a tier, without a connection and without a thread.
@@ -195,81 +229,47 @@ public final class ColdTier: ByteTier {
         _ requests: () async throws -> Result
     ) async throws -> Result {
         let start = self.configuration.now()
-        guard self.admits(act, at: start) else { throw Self.refusal }
+        guard self.changing({ $0.admits(act, at: start) }) else { throw Self.refusal }
         do {
             let result = try await requests()
-            self.succeed(act)
+            if self.changing({ $0.succeed(act, at: self.configuration.now()) }) {
+                self.configuration.report(.circuitClosed)
+            }
             return result
         } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
-            self.abandon(act, at: start)
+            self.changing { $0.abandon(act, at: start) }
             throw CancellationError()
         } catch let error as DownloadError where Self.isAnswer(error) {
             let failure = self.failure(error, to: purpose)
-            if self.refuse(act) { self.configuration.report(.unsuitableSetting(Self.reason(failure))) }
+            if self.changing({ $0.refuse(act, at: self.configuration.now()) }) {
+                self.configuration.report(.unsuitableSetting(Self.reason(failure)))
+            }
             throw failure
         } catch {
             let failure = self.failure(error, to: purpose)
-            if self.fail(act, at: self.configuration.now()) {
+            if self.changing({ $0.fail(act, at: self.configuration.now()) }) {
                 self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
             }
             throw failure
         }
     }
 
+    /// Changes the circuits. It is not inlined into an asynchronous function; see `SharedTask`.
+    @inline(never)
+    private func changing<Result>(_ change: (inout Circuits) -> Result) -> Result {
+        self.circuits.withLock { change(&$0) }
+    }
+
     /// Whether the store has answered that it refuses the request, or that it is full.
     private static func isAnswer(_ error: DownloadError) -> Bool {
+        if error.code == .tooManyRedirects { return true }
         guard error.code == .badStatus, let status = error.status else { return false }
         return status < 500 && status != 429 || status == 507
     }
 
     private static func reason(_ failure: any Error) -> String {
         (failure as? CacheError)?.message ?? "It does not answer within the time budget."
-    }
-
-    // No function that takes the lock is inlined into an asynchronous one; see `SharedTask`.
-
-    @inline(never)
-    private func admits(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
-        self.circuits.withLock { $0[act].admits(at: now) }
-    }
-
-    @inline(never)
-    private func succeed(_ act: Act) {
-        let hasClosed = self.circuits.withLock { circuits in
-            if act == .store { circuits.hasReportedRefusal = false }
-            return circuits[act].succeed() && !circuits.isOpen
-        }
-        if hasClosed { self.configuration.report(.circuitClosed) }
-    }
-
-    /// Records an answer that refuses a request; returns whether it must be reported.
-    @inline(never)
-    private func refuse(_ act: Act) -> Bool {
-        self.circuits.withLock { circuits in
-            _ = circuits[act].succeed()
-            defer { circuits.hasReportedRefusal = true }
-            return !circuits.hasReportedRefusal
-        }
-    }
-
-    /// Records a request without an answer; returns whether the first circuit has opened.
-    @inline(never)
-    private func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
-        self.circuits.withLock { circuits in
-            let wasOpen = circuits.isOpen
-            _ = circuits[act].fail(at: now)
-            if act == .lookup {
-                _ = circuits[.store].fail(at: now)
-                _ = circuits[.removal].fail(at: now)
-            }
-            return !wasOpen && circuits.isOpen
-        }
-    }
-
-    @inline(never)
-    private func abandon(_ act: Act, at now: ContinuousClock.Instant) {
-        self.circuits.withLock { $0[act].abandon(at: now) }
     }
 
     // MARK: Requests
@@ -348,7 +348,7 @@ public final class ColdTier: ByteTier {
     private func failure(_ error: any Error, to act: String) -> any Error {
         guard let error = error as? DownloadError else { return error }
         let advice =
-            switch error.status {
+            switch error.code == .tooManyRedirects ? 307 : error.status {
             case 301, 307, 308: "The bucket is in another region; write its region into the URL of the tier."
             case 400, 401, 403:
                 "The store refused the key; check it, its secret, the region, the clock, and the permissions s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket."

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import Tintype
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
@@ -370,13 +371,40 @@ struct ColdTierFailureTests {
         let origin = try FaultyOrigin(["/other": .body([1])])
         origin.script(self.path, .redirect(to: "/other", status: 307))
         let tier = try self.tier(origin)
-        await #expect(throws: CacheError.self) { try await tier.entry(for: self.key) }
-        let error = try await #require(throws: CacheError.self) {
-            try await tier.store(Data([1]), metadata: EntryMetadata(), for: self.key)
+        for call in [
+            { _ = try await tier.entry(for: self.key) },
+            { try await tier.store(Data([1]), metadata: EntryMetadata(), for: self.key) },
+        ] {
+            let error = try await #require(throws: CacheError.self) { try await call() }
+            #expect(error.message.contains("region"))
         }
-        #expect(error.message.contains("region"))
         await #expect(throws: CacheError.self) { try await tier.remove(self.key) }
         #expect(origin.requestCount(for: "/other") == 0)
+    }
+
+    @Test("the end of an outage is reported once look-ups and stores are answered, and the next outage again")
+    func reports() async throws {
+        let origin = try FaultyOrigin([self.path: .body([], status: 500)])
+        let events = EventRecord()
+        let clock = Locked(ContinuousClock.now)
+        let tier = try self.tier(origin) {
+            $0.retryPolicy = .never
+            $0.report = { events.append($0) }
+            $0.now = { clock.withLock { $0 } }
+        }
+        for outage in 1...2 {
+            origin.script(self.path, .body([], status: 500))
+            for _ in 0..<4 { await #expect(throws: CacheError.self) { try await tier.entry(for: self.key) } }
+            await #expect(throws: CacheError.self) {
+                try await tier.store(Data([1]), metadata: EntryMetadata(), for: self.key)
+            }
+            #expect(events.events.count == 2 * outage - 1)
+            origin.script(self.path, .body([], status: 404))
+            clock.withLock { $0 += .seconds(5) }
+            #expect(try await tier.entry(for: self.key) == nil)
+            #expect(events.events.count == 2 * outage)
+            guard case .circuitClosed? = events.events.last else { throw TestSupportError("no end of the outage") }
+        }
     }
 
     @Test("a list that is not one is an error")

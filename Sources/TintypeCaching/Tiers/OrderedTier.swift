@@ -178,6 +178,12 @@ final class OrderedTier: OrderedByteTier {
         return try await self.changing(root) { try await base.removeFamily(of: root) }
     }
 
+    func removeUnfinishedChanges(toFamilyOf key: CacheKey) {
+        let (base, root) = (self.base, key.root)
+        guard self.isChanging(root) else { return }
+        _ = self.change(root, isOptional: false) { try await base.removeFamily(of: root) }
+    }
+
     /// Removes all entries, however long that takes.
     func removeAll() async throws {
         let base = self.base
@@ -330,6 +336,9 @@ final class OrderedTier: OrderedByteTier {
     private func failures() -> (count: Int, last: CacheError?) {
         self.state.withLock { ($0.writeFailures, $0.lastWriteError) }
     }
+
+    @inline(never)
+    private func isChanging(_ root: CacheKey) -> Bool { self.state.withLock { $0.changes[root] != nil } }
 
     @inline(never)
     private func isSuspect(_ root: CacheKey) -> Bool { self.state.withLock { $0.suspects.contains(root) } }

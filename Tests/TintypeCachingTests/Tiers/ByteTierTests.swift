@@ -311,6 +311,22 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: self.key)?.data == makeData(10))
     }
 
+    @Test func `a removal on another machine is repeated after a store that it cannot have seen`() async throws {
+        let isStored = Gate()
+        let cache = self.makeCache()
+        self.far.hold { if $0 == "store a" { await isStored.wait() } }
+        await cache.store(nil, data: makeData(10), metadata: .sample, for: self.key)
+        await until { self.far.calls == "store a" }
+        try await cache.removeLocal(familyOf: self.key.derived("x"))
+        #expect(self.far.calls == "store a")
+        await isStored.open()
+        await cache.waitForPendingStores()
+        #expect(self.far.calls == "store a, removeFamily a")
+        try await cache.removeLocal(familyOf: self.key)
+        await cache.waitForPendingStores()
+        #expect(self.far.calls == "store a, removeFamily a")
+    }
+
     @Test func `a store that takes too long leaves no older entry`() async throws {
         self.near[self.key] = makeData(10)
         let (budget, isOver) = (Gate(), Gate())

@@ -94,6 +94,35 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `a result of an older source that a server stores after the purge of a tag does not stay`() async throws
+    {
+        let redis = try await RedisServer()
+        let (origin, change) = try self.origin([("Cache-Tag", "cats")])
+        let folder = try TemporaryDirectory()
+        let source = origin.url("/a")
+        func run<Result>(_ body: ([ImageService]) async throws -> Result) async throws -> Result {
+            try await self.run(
+                redis,
+                change: {
+                    $0.cluster?.changePeriod = .seconds(1)
+                    $0.loader.disk = DiskCache.Configuration(directory: folder.url(of: UUID().uuidString))
+                },
+                body
+            )
+        }
+        try await run { services in
+            _ = try await self.body(services[1], source)
+            let old = try await self.body(services[1], source, "w:30")
+            try change(100)
+            #expect(await self.purge("tag cats", on: services[0]) == 200)
+            // This server has not read of the purge yet, and makes the size of its older source.
+            let late = try await self.body(services[1], source, "w:31")
+            try await until { try await self.body(services[0], source, "w:31") != late }
+            try await until { try await self.body(services[1], source, "w:31") != late }
+            #expect(try await self.body(services[1], source, "w:30") != old)
+        }
+    }
+
     @Test func `a server that starts later serves nothing that was purged`() async throws {
         let redis = try await RedisServer()
         let (origin, change) = try self.origin()
