@@ -255,7 +255,9 @@ public final class ColdTier: ByteTier {
         }
     }
 
-    /// Changes the circuits. It is not inlined into an asynchronous function; see `SharedTask`.
+    /// Changes the circuits.
+    ///
+    /// It is not inlined into an asynchronous function; see `SharedTask`.
     @inline(never)
     private func changing<Result>(_ change: (inout Circuits) -> Result) -> Result {
         self.circuits.withLock { change(&$0) }
