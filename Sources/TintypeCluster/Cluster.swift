@@ -31,7 +31,7 @@ public final class Cluster: Sendable {
     private let sharedTier: SharedTier
     /// The loaders of this process.
     private let loaders = Locked<[WeakLoader]>([])
-    /// The removals that are repeated.
+    /// Owns the repeated removals.
     private let owner = TaskOwner()
 
     private struct WeakLoader: Sendable {
@@ -91,8 +91,8 @@ public final class Cluster: Sendable {
 
     /// Removes all images whose origin gave them a tag, in `Cache-Tag` or `Surrogate-Key`, from all machines.
     ///
-    /// A machine that has not read of the removal yet may store an image of its older source. So the cluster removes the same
-    /// sources once more after twice the ``Configuration/changePeriod``, in the background.
+    /// A machine that has not read of the removal yet may store an image of its older source. So the cluster removes the
+    /// sources again after 2 and after 10 times the ``Configuration/changePeriod``, in the background.
     ///
     /// ```swift
     /// let count = try await cluster.purge(tag: "article-17")
@@ -101,22 +101,30 @@ public final class Cluster: Sendable {
     /// - Returns: The number of sources.
     /// - Throws: ``CacheError`` if Redis fails.
     public func purge(tag: String) async throws -> Int {
-        var removed: [CacheKey] = []
-        var cursor = SharedTier.startCursor
+        var (count, cursor) = (0, SharedTier.startCursor)
         repeat {
             let (families, next) = try await self.sharedTier.families(tagged: tag, from: cursor)
+            // Also if a removal fails.
+            defer { self.removeAgain(families) }
             for family in families { try await self.remove(family) }
             // This comes last, so that a failed purge can be repeated.
             try await self.sharedTier.forget(families, tagged: tag)
-            removed += families
-            cursor = next
+            (count, cursor) = (count + families.count, next)
         } while cursor != SharedTier.startCursor
-        let pause = self.store.configuration.changePeriod * 2
-        self.owner.run("second removal of a tag") { [weak self, removed] in
-            guard (try? await Task.sleep(for: pause)) != nil else { return }
-            for family in removed { try? await self?.remove(family) }
+        return count
+    }
+
+    /// Removes families when all machines have read of the first removal, and when their stores of before have ended.
+    private func removeAgain(_ families: [CacheKey]) {
+        guard !families.isEmpty else { return }
+        let period = self.store.configuration.changePeriod
+        self.owner.run("repeated removal") { [weak self] in
+            for pause in [period * 2, period * 8] {
+                guard (try? await Task.sleep(for: pause)) != nil else { return }
+                // What a tier fails to remove, it removes before its next change or look-up of the family.
+                for family in families where !Task.isCancelled { try? await self?.remove(family) }
+            }
         }
-        return removed.count
     }
 
     /// Removes a family from all tiers; the other machines read of it in the log of changes.

@@ -24,12 +24,12 @@ extension ColdTier {
         /// The default is five seconds, because an object store takes tens of milliseconds, and longer for large
         /// entries.
         public var timeBudget = Duration.seconds(5)
-        /// The longest time from the start of a look-up or of a removal to the head of its answer.
+        /// The longest time from the request of a look-up to the head of its answer, with the time to connect.
         ///
         /// The default is one second; with zero, only ``timeBudget`` applies. A load makes several look-ups, and continues
         /// without the store after each that fails. After three failures in a row, the store is not called for a while.
         public var firstByteTimeout = Duration.seconds(1)
-        /// The rules for retries of stores and deletions; by default up to three attempts, also after 503 (SlowDown),
+        /// The rules for retries of stores and removals; by default up to three attempts, also after 503 (SlowDown),
         /// unless the store demands a pause of over two seconds.
         ///
         /// The tier does not repeat look-ups, because loads wait for them.

@@ -37,13 +37,12 @@ public final class ColdTier: ByteTier {
         case lookup, store, removal
     }
 
-    /// The circuits of look-ups, of stores and of removals, and what was reported of them.
+    /// The circuits of look-ups, of stores and of removals.
     ///
     /// While look-ups are refused, all calls are. Failed stores and removals open their own circuit only: large stores may
     /// fail because of their size, and a store that is full still answers look-ups and removes entries.
     private struct Circuits {
         private var circuits: [Act: Circuit] = [:]
-        private var hasReportedOutage = false
         private var lastRefusal: ContinuousClock.Instant?
 
         /// The shortest time between two reports of refused requests.
@@ -59,31 +58,18 @@ public final class ColdTier: ByteTier {
             return self[act].admits(at: now)
         }
 
-        /// Records an answer; returns whether to report the end of an outage.
-        mutating func succeed(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
-            _ = self[act].succeed()
-            // Removals are rare, so that none may come to close their circuit.
-            let isOver = !self[.lookup].isOpen && !self[.store].isOpen && !self[.removal].isRefusing(at: now)
-            guard self.hasReportedOutage, isOver else { return false }
-            self.hasReportedOutage = false
-            return true
-        }
+        /// Records an answer; returns whether this closed the circuit.
+        mutating func succeed(_ act: Act) -> Bool { self[act].succeed() }
 
-        /// Records an answer that refuses a request; returns whether to report it.
-        mutating func refuse(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
-            _ = self[act].succeed()
+        /// Returns whether to report that the store has refused a request.
+        mutating func mustReportRefusal(at now: ContinuousClock.Instant) -> Bool {
             if let lastRefusal, now - lastRefusal < Self.refusalPause { return false }
             self.lastRefusal = now
             return true
         }
 
-        /// Records a request without an answer; returns whether to report an outage.
-        mutating func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool {
-            _ = self[act].fail(at: now)
-            guard !self.hasReportedOutage, self[act].isOpen else { return false }
-            self.hasReportedOutage = true
-            return true
-        }
+        /// Records a request without an answer; returns whether this opened the circuit.
+        mutating func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool { self[act].fail(at: now) }
 
         mutating func abandon(_ act: Act, at now: ContinuousClock.Instant) { self[act].abandon(at: now) }
     }
@@ -105,12 +91,9 @@ public final class ColdTier: ByteTier {
         downloads.maximumRedirects = 0
         // The cache applies the time budget. This limit only ends requests that nobody waits for.
         downloads.timeout = configuration.timeBudget * 2
-        let patience =
-            configuration.firstByteTimeout > .zero ? configuration.firstByteTimeout : configuration.timeBudget
-        downloads.connectTimeout = patience
-        downloads.firstByteTimeout = patience
-        // A large entry at this rate is over the time budget.
-        downloads.minimumSpeed = .init(bytesPerSecond: 256 << 10, period: patience)
+        downloads.firstByteTimeout = configuration.timeBudget
+        // A body that comes more slowly than this has stalled.
+        downloads.minimumSpeed = .init(bytesPerSecond: 16 << 10, period: .seconds(1))
         downloads.acceptHeader = ""
         self.downloads = DownloadActor(configuration: downloads)
     }
@@ -133,7 +116,7 @@ public final class ColdTier: ByteTier {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
-                return ByteEntry(encoded: try await self.response(to: request).body, for: key)
+                return ByteEntry(encoded: try await self.found(request).body, for: key)
             } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
                 return nil
             }
@@ -148,7 +131,7 @@ public final class ColdTier: ByteTier {
             // The store may ignore the range.
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
-                return try await self.response(to: request)
+                return try await self.found(request)
             } catch let error as DownloadError
                 where error.status == 404 || error.status == 416 || Self.foreign.contains(error.code)
             {
@@ -156,11 +139,12 @@ public final class ColdTier: ByteTier {
             }
         }
         guard let start else { return nil }
-        let range = start.headers["Content-Range"].flatMap { ContentRange($0) }
-        let byteCount = range?.total ?? start.body.count
-        if let metadata = ByteEntry.metadata(start: start.body, of: byteCount, for: key) { return metadata }
+        let total = start.headers["Content-Range"].flatMap { ContentRange($0) }?.total
+        if let metadata = ByteEntry.metadata(start: start.body, of: total ?? start.body.count, for: key) {
+            return metadata
+        }
         // The key and the metadata may be longer than usual.
-        return start.body.count < byteCount ? try await self.entry(for: key)?.metadata : nil
+        return start.status == 200 || total == start.body.count ? nil : try await self.entry(for: key)?.metadata
     }
 
     public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
@@ -175,8 +159,6 @@ public final class ColdTier: ByteTier {
         let object = ByteEntry(data: data, metadata: metadata).encoded(for: key)
         var request = try self.request(.put(object), self.names.object(of: key))
         request.headers = ["Content-Type": "application/octet-stream"]
-        // The answer comes after the whole entry, and the object may be on its way to several machines.
-        request.firstByteTimeout = self.configuration.timeBudget
         _ = try await self.calling("store an entry", .store) { try await self.downloads.response(for: request) }
     }
 
@@ -232,27 +214,30 @@ public final class ColdTier: ByteTier {
         guard self.changing({ $0.admits(act, at: start) }) else { throw Self.refusal }
         do {
             let result = try await requests()
-            if self.changing({ $0.succeed(act, at: self.configuration.now()) }) {
-                self.configuration.report(.circuitClosed)
-            }
+            self.succeed(act)
             return result
         } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
             self.changing { $0.abandon(act, at: start) }
             throw CancellationError()
         } catch let error as DownloadError where Self.isAnswer(error) {
-            let failure = self.failure(error, to: purpose)
-            if self.changing({ $0.refuse(act, at: self.configuration.now()) }) {
+            let (failure, now) = (self.failure(error, to: purpose), self.configuration.now())
+            self.succeed(act)
+            if self.changing({ $0.mustReportRefusal(at: now) }) {
                 self.configuration.report(.unsuitableSetting(Self.reason(failure)))
             }
             throw failure
         } catch {
-            let failure = self.failure(error, to: purpose)
-            if self.changing({ $0.fail(act, at: self.configuration.now()) }) {
+            let (failure, now) = (self.failure(error, to: purpose), self.configuration.now())
+            if self.changing({ $0.fail(act, at: now) }) {
                 self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
             }
             throw failure
         }
+    }
+
+    private func succeed(_ act: Act) {
+        if self.changing({ $0.succeed(act) }) { self.configuration.report(.circuitClosed) }
     }
 
     /// Changes the circuits.
@@ -298,9 +283,7 @@ public final class ColdTier: ByteTier {
     /// Sends a request for an object, and returns whether the store has it.
     private func sends(_ method: DownloadRequest.Method, _ object: String) async throws -> Bool {
         do {
-            // A load may wait for this one.
-            let request = try self.request(method, object)
-            _ = try await method == .head ? self.response(to: request) : self.downloads.response(for: request)
+            _ = try await self.downloads.response(for: self.request(method, object), priority: .high)
             return true
         } catch let error as DownloadError where error.status == 404 {
             return false
@@ -313,7 +296,7 @@ public final class ColdTier: ByteTier {
         let query = [token].compactMap(\.self) + items.map { ($0.0, Array($0.1.utf8)) }
         var request = try self.request(.get, "", query: query)
         request.maximumBodySize = Self.maximumListSize
-        let response = try await self.response(to: request)
+        let response = try await self.downloads.response(for: request, priority: .high)
         guard let listing = ObjectListing(response.body), listing.keys.count <= self.configuration.pageSize else {
             throw DownloadError(
                 code: .invalidResponse,
@@ -323,10 +306,12 @@ public final class ColdTier: ByteTier {
         return listing
     }
 
-    /// Returns the response to a request for which a load may wait: before all stores, and without a second try.
-    private func response(to request: DownloadRequest) async throws -> DownloadResponse {
+    /// Returns the response to a look-up, for which a load waits: with limits of its own and without a second try.
+    private func found(_ request: DownloadRequest) async throws -> DownloadResponse {
         var request = request
         request.retryPolicy = .never
+        request.firstByteTimeout = self.configuration.firstByteTimeout
+        request.connectTimeout = self.configuration.firstByteTimeout
         return try await self.downloads.response(for: request, priority: .high)
     }
 
@@ -347,16 +332,18 @@ public final class ColdTier: ByteTier {
         }
     }
 
+    private static let otherRegion = "The bucket is in another region; write its region into the URL of the tier."
+
     private func failure(_ error: any Error, to act: String) -> any Error {
         guard let error = error as? DownloadError else { return error }
         let advice =
-            switch error.code == .tooManyRedirects ? 307 : error.status {
-            case 301, 307, 308: "The bucket is in another region; write its region into the URL of the tier."
+            switch error.status {
+            case 301, 307, 308: Self.otherRegion
             case 400, 401, 403:
                 "The store refused the key; check it, its secret, the region, the clock, and the permissions s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket."
             case 404: "There is no such bucket; create it or correct the URL of the tier."
             case 429, 503: "The store is overloaded; spread the entries over more buckets or raise its limits."
-            default: error.message
+            default: error.code == .tooManyRedirects ? Self.otherRegion : error.message
             }
         let status = error.status.map { " (status \($0))" } ?? ""
         return CacheError(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeCoding
 import TintypeConformanceSupport
 import TintypeImage
 import TintypeTestSupport
@@ -22,6 +23,11 @@ import TintypeTestTraits
             let image = try #require(Corpus.images.first { $0.path == path })
             let verdict = try Self.check.judge(image)
             #expect(verdict != .right, "\(path) is right now: take it off the list")
+        }
+        for path in CorpusExceptions.profiles.keys {
+            let image = try #require(Corpus.images.first { $0.path == path })
+            let header = try ImageDecoder(image.data, registry: CoderRegistry()).header
+            #expect(header.colorProfile == nil, "\(path) is right now: take it off the list")
         }
     }
 }

@@ -188,18 +188,9 @@ package protocol OrderedByteTier: ByteTier {
         unless isObsolete: @Sendable () -> Bool
     ) -> Bool
 
-    /// Removes the entries of the family of `key` after the changes to it that have not ended, if there are any; does not
-    /// wait for that.
-    func removeUnfinishedChanges(toFamilyOf key: CacheKey)
-
     /// Returns when all background stores that began before the call have ended.
     func waitForPendingStores() async
 
     /// Returns the failed stores of the tier, and the statistics of its folder.
     func tierStatistics() async -> TierStatistics
-}
-
-extension OrderedByteTier {
-    // A removal by another machine says nothing of the disks of this one.
-    package func removeUnfinishedChanges(toFamilyOf key: CacheKey) {}
 }

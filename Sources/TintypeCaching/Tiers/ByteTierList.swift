@@ -325,19 +325,16 @@ final class ByteTierList: Sendable {
 
     /// Removes the entries of the family of `key`, or all entries, from the disks of this machine.
     ///
-    /// A store in another tier that another machine's removal did not find is followed by a removal.
-    ///
     /// - Throws: The error of the nearest disk that failed.
     func removeLocal(familyOf key: CacheKey?) async throws {
         try await self.changing(key) {
-            guard let key else {
-                for member in self.members where member.tier.isLocal { try await member.tier.removeAll() }
-                return
+            for member in self.members where member.tier.isLocal {
+                guard let key else {
+                    try await member.tier.removeAll()
+                    continue
+                }
+                _ = try await member.tier.removeFamily(of: key)
             }
-            for member in self.members where !member.tier.isLocal {
-                member.tier.removeUnfinishedChanges(toFamilyOf: key)
-            }
-            for member in self.members where member.tier.isLocal { _ = try await member.tier.removeFamily(of: key) }
         }
     }
 

@@ -42,7 +42,7 @@ final class OrderedTier: OrderedByteTier {
     private static let pendingByteLimit = 64 << 20
     /// The reads that the tier may run at once, including those whose callers have left.
     private static let readLimit = 256
-    /// The longest wait of a read for earlier changes, because a load waits for the read.
+    /// The longest wait of a read for earlier changes, and for the repair of a family: a load waits for the read.
     private static let changeWait = Duration.seconds(1)
     /// The families that the tier remembers after failed changes; beyond that it forgets any of them.
     private static let suspectLimit = 65_536
@@ -131,21 +131,25 @@ final class OrderedTier: OrderedByteTier {
         _ key: CacheKey,
         _ call: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await self.waiting {
-            // Counted here, because a read whose caller has left already never runs.
-            guard self.beginRead() else { throw CacheError.tierBusy(self.name) }
-            defer { self.endRead() }
-            let root = key.root
-            let changes = self.changes(to: root)
-            if !changes.isEmpty {
-                try await self.waiting(atMost: Self.changeWait) { for change in changes { await change.value } }
+        let root = key.root
+        let changes = self.changes(to: root)
+        if !changes.isEmpty {
+            try await self.waiting(atMost: Self.changeWait) {
+                try self.beginRead()
+                defer { self.endRead() }
+                for change in changes { await change.value }
             }
+        }
+        return try await self.waiting {
+            // Counted here, because a read whose caller has left already never runs.
+            try self.beginRead()
+            defer { self.endRead() }
             // The caller may have left, or its time may be over.
             try Task.checkCancellation()
             if self.isSuspect(root) {
                 // Every change removes a suspect family first. If another read has begun one, this read is a miss.
                 guard let repair = self.change(root, onlyIfIdle: true, {}) else { throw CacheError.tierBusy(self.name) }
-                try await repair.value
+                try await self.waiting(atMost: Self.changeWait) { try await repair.value }
             }
             return try await call()
         }
@@ -176,12 +180,6 @@ final class OrderedTier: OrderedByteTier {
     func removeFamily(of key: CacheKey) async throws -> Bool {
         let (base, root) = (self.base, key.root)
         return try await self.changing(root) { try await base.removeFamily(of: root) }
-    }
-
-    func removeUnfinishedChanges(toFamilyOf key: CacheKey) {
-        let (base, root) = (self.base, key.root)
-        guard self.isChanging(root) else { return }
-        _ = self.change(root, isOptional: false) { try await base.removeFamily(of: root) }
     }
 
     /// Removes all entries, however long that takes.
@@ -338,9 +336,6 @@ final class OrderedTier: OrderedByteTier {
     }
 
     @inline(never)
-    private func isChanging(_ root: CacheKey) -> Bool { self.state.withLock { $0.changes[root] != nil } }
-
-    @inline(never)
     private func isSuspect(_ root: CacheKey) -> Bool { self.state.withLock { $0.suspects.contains(root) } }
 
     @inline(never)
@@ -369,12 +364,13 @@ final class OrderedTier: OrderedByteTier {
     private func pendingByteCount() -> Int { self.state.withLock { $0.pendingByteCount } }
 
     @inline(never)
-    private func beginRead() -> Bool {
-        self.state.withLock { state in
+    private func beginRead() throws(CacheError) {
+        let isAdmitted = self.state.withLock { state in
             guard state.readCount < Self.readLimit else { return false }
             state.readCount += 1
             return true
         }
+        guard isAdmitted else { throw .tierBusy(self.name) }
     }
 
     @inline(never)

@@ -311,20 +311,24 @@ import TintypeTestTraits
         #expect(try await cache.entry(for: self.key)?.data == makeData(10))
     }
 
-    @Test func `a removal on another machine is repeated after a store that it cannot have seen`() async throws {
-        let isStored = Gate()
-        let cache = self.makeCache()
-        self.far.hold { if $0 == "store a" { await isStored.wait() } }
-        await cache.store(nil, data: makeData(10), metadata: .sample, for: self.key)
-        await until { self.far.calls == "store a" }
-        try await cache.removeLocal(familyOf: self.key.derived("x"))
-        #expect(self.far.calls == "store a")
-        await isStored.open()
+    @Test func `a read does not wait long for the repair of a suspect family`() async throws {
+        let (patience, isRepaired) = (Gate(), Gate())
+        let tier = OrderedTier(self.near, timeBudget: .seconds(60)) { duration in
+            try await (duration < .seconds(60) ? patience : Gate()).waitUnlessCancelled()
+        }
+        let cache = CacheActor(tiers: [tier])
+        self.near.fails = true
+        await #expect(throws: CacheError.self) { try await self.store(10, in: cache) }
+        self.near.fails = false
+        self.near.hold { if $0 == "removeFamily a" { await isRepaired.wait() } }
+        let look = Task { try await cache.entry(for: self.key) }
+        await until { self.near.calls.hasSuffix("removeFamily a") }
+        await patience.open()
+        #expect(try await look.value == nil)
+        await isRepaired.open()
         await cache.waitForPendingStores()
-        #expect(self.far.calls == "store a, removeFamily a")
-        try await cache.removeLocal(familyOf: self.key)
-        await cache.waitForPendingStores()
-        #expect(self.far.calls == "store a, removeFamily a")
+        self.near[self.key] = makeData(10)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(10))
     }
 
     @Test func `a store that takes too long leaves no older entry`() async throws {

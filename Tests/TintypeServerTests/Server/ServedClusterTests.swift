@@ -55,7 +55,7 @@ import TintypeTestTraits
             let png = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
             return .body(Array(png), headers: [("Cache-Control", "max-age=3600")] + headers)
         }
-        let origin = try FaultyOrigin(["/a": try response(0)])
+        let origin = try FaultyOrigin(["/a": try response(0), "/new": try response(100)])
         return (origin, { origin.script("/a", try response($0)) })
     }
 
@@ -100,26 +100,20 @@ import TintypeTestTraits
         let (origin, change) = try self.origin([("Cache-Tag", "cats")])
         let folder = try TemporaryDirectory()
         let source = origin.url("/a")
-        func run<Result>(_ body: ([ImageService]) async throws -> Result) async throws -> Result {
-            try await self.run(
-                redis,
-                change: {
-                    $0.cluster?.changePeriod = .seconds(1)
-                    $0.loader.disk = DiskCache.Configuration(directory: folder.url(of: UUID().uuidString))
-                },
-                body
-            )
+        func settings(_ configuration: inout ImageServer.Configuration) {
+            configuration.cluster?.changePeriod = .seconds(1)
+            configuration.loader.disk = DiskCache.Configuration(directory: folder.url(of: UUID().uuidString))
         }
-        try await run { services in
-            _ = try await self.body(services[1], source)
-            let old = try await self.body(services[1], source, "w:30")
+        try await self.run(redis, change: settings) { services in
+            let new = try await self.body(services[0], origin.url("/new"))
+            #expect(try await self.body(services[1], source) != new)
             try change(100)
             #expect(await self.purge("tag cats", on: services[0]) == 200)
-            // This server has not read of the purge yet, and makes the size of its older source.
-            let late = try await self.body(services[1], source, "w:31")
-            try await until { try await self.body(services[0], source, "w:31") != late }
-            try await until { try await self.body(services[1], source, "w:31") != late }
-            #expect(try await self.body(services[1], source, "w:30") != old)
+            // This server has hardly read of the purge yet, and makes the size of its older source.
+            _ = try await self.body(services[1], source, "w:20/q:70")
+            for service in services {
+                try await until { try await self.body(service, source, "w:20/q:70") == new }
+            }
         }
     }
 
