@@ -48,7 +48,7 @@ public final class ColdTier: ByteTier {
         /// The shortest time between two reports of refused requests.
         private static let refusalPause = Duration.seconds(60)
 
-        private subscript(act: Act) -> Circuit {
+        subscript(act: Act) -> Circuit {
             get { self.circuits[act] ?? Circuit() }
             set { self.circuits[act] = newValue }
         }
@@ -58,20 +58,12 @@ public final class ColdTier: ByteTier {
             return self[act].admits(at: now)
         }
 
-        /// Records an answer; returns whether this closed the circuit.
-        mutating func succeed(_ act: Act) -> Bool { self[act].succeed() }
-
         /// Returns whether to report that the store has refused a request.
         mutating func mustReportRefusal(at now: ContinuousClock.Instant) -> Bool {
             if let lastRefusal, now - lastRefusal < Self.refusalPause { return false }
             self.lastRefusal = now
             return true
         }
-
-        /// Records a request without an answer; returns whether this opened the circuit.
-        mutating func fail(_ act: Act, at now: ContinuousClock.Instant) -> Bool { self[act].fail(at: now) }
-
-        mutating func abandon(_ act: Act, at now: ContinuousClock.Instant) { self[act].abandon(at: now) }
     }
 
     /// Creates a tier, without a connection and without a thread.
@@ -116,7 +108,7 @@ public final class ColdTier: ByteTier {
             var request = try self.request(.get, self.names.object(of: key))
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
-                return ByteEntry(encoded: try await self.found(request).body, for: key)
+                return ByteEntry(encoded: try await self.lookUp(request).body, for: key)
             } catch let error as DownloadError where error.status == 404 || Self.foreign.contains(error.code) {
                 return nil
             }
@@ -131,7 +123,7 @@ public final class ColdTier: ByteTier {
             // The store may ignore the range.
             request.maximumBodySize = self.configuration.maximumEntrySize + Self.maximumHeadSize
             do {
-                return try await self.found(request)
+                return try await self.lookUp(request)
             } catch let error as DownloadError
                 where error.status == 404 || error.status == 416 || Self.foreign.contains(error.code)
             {
@@ -218,7 +210,7 @@ public final class ColdTier: ByteTier {
             return result
         } catch is CancellationError where self.configuration.now() - start < self.configuration.timeBudget * 0.8 {
             // The caller left. A later cancellation comes from the time budget, and counts as a failure.
-            self.changing { $0.abandon(act, at: start) }
+            self.changing { $0[act].abandon(at: start) }
             throw CancellationError()
         } catch let error as DownloadError where Self.isAnswer(error) {
             let (failure, now) = (self.failure(error, to: purpose), self.configuration.now())
@@ -229,7 +221,7 @@ public final class ColdTier: ByteTier {
             throw failure
         } catch {
             let (failure, now) = (self.failure(error, to: purpose), self.configuration.now())
-            if self.changing({ $0.fail(act, at: now) }) {
+            if self.changing({ $0[act].fail(at: now) }) {
                 self.configuration.report(.circuitOpened(reason: Self.reason(failure)))
             }
             throw failure
@@ -237,7 +229,7 @@ public final class ColdTier: ByteTier {
     }
 
     private func succeed(_ act: Act) {
-        if self.changing({ $0.succeed(act) }) { self.configuration.report(.circuitClosed) }
+        if self.changing({ $0[act].succeed() }) { self.configuration.report(.circuitClosed) }
     }
 
     /// Changes the circuits.
@@ -306,8 +298,8 @@ public final class ColdTier: ByteTier {
         return listing
     }
 
-    /// Returns the response to a look-up, for which a load waits: with limits of its own and without a second try.
-    private func found(_ request: DownloadRequest) async throws -> DownloadResponse {
+    /// Sends a look-up before all stores, with limits of its own and without a second try: a load waits for it.
+    private func lookUp(_ request: DownloadRequest) async throws -> DownloadResponse {
         var request = request
         request.retryPolicy = .never
         request.firstByteTimeout = self.configuration.firstByteTimeout
