@@ -114,14 +114,15 @@ public final class Cluster: Sendable {
         return count
     }
 
-    /// Removes families when all machines have read of the first removal, and when their stores of before have ended.
+    /// Removes families again: once all machines have read of the first removal, and once the stores that began before it
+    /// have ended.
     private func removeAgain(_ families: [CacheKey]) {
         guard !families.isEmpty else { return }
         let period = self.store.configuration.changePeriod
         self.owner.run("repeated removal") { [weak self] in
             for pause in [period * 2, period * 8] {
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
-                // What a tier fails to remove, it removes before its next change or look-up of the family.
+                // A tier that fails here removes the family before its next change or look-up.
                 for family in families where !Task.isCancelled { try? await self?.remove(family) }
             }
         }

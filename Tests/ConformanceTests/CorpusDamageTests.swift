@@ -65,16 +65,16 @@ import TintypeTestTraits
 
     @Test func `fuzzed JPEGs take a fifth of the permitted work`() throws {
         let limits = DecodingLimits(maximumPixels: 16_000_000, maximumWork: 200_000_000)
-        for picture in Corpus.images(in: "jpeg-fuzz") {
-            let data = try picture.data
+        for file in Corpus.images(in: "jpeg-fuzz") {
+            let data = try file.data
             for allowsTruncated in [false, true] {
                 let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
                 do {
                     let decoder = try ImageDecoder(data, registry: self.registry, limits: limits)
                     let image = try decoder.decode(options: options)
-                    #expect((image.width, image.height) == decoder.header.uprightSize, "\(picture.path)")
+                    #expect((image.width, image.height) == decoder.header.uprightSize, "\(file.path)")
                 } catch let error as CodingError {
-                    #expect(error.code != .tooMuchWork, "\(picture.path)")
+                    #expect(error.code != .tooMuchWork, "\(file.path)")
                 }
             }
         }
