@@ -21,7 +21,7 @@ PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTa
 # The same without the tests of the table of loads, which use one thread and take minutes under the thread sanitizer.
 THREAD_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 THREAD_TARGETS = TintypeConcurrencyTests,TintypeHTTPTests,TintypeImageTests,TintypeDownloadingTests,TintypeCachingTests,TintypeCodingTests
-PURE_TARGETS = $(THREAD_TARGETS),TintypeTests
+PURE_TARGETS = $(THREAD_TARGETS),TintypeFlightsTests,TintypeTests
 # Suites that need no trait of the package, for `make smallest`, and the test targets with them.
 SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'

@@ -192,13 +192,14 @@ let package = Package(
             "TintypeRendering",
             ["TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms"]
         ),
+        module("TintypeFlights", ["TintypeCaching", "TintypeDownloading"]),
 
         // Floor 4
         module(
             "Tintype",
             [
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
-                "TintypeTransforms", "TintypeCaching", "TintypeDownloading", "TintypeRendering",
+                "TintypeTransforms", "TintypeCaching", "TintypeDownloading", "TintypeRendering", "TintypeFlights",
             ]
         ),
 
@@ -295,6 +296,10 @@ let package = Package(
                 "TintypeTestSupport", "TintypeCodingSamples", "TintypeConformanceSupport",
             ]
         ),
+        tests(
+            "TintypeFlightsTests",
+            ["TintypeFlights", "TintypeCaching", "TintypeDownloading", "TintypeTestSupport"]
+        ),
         tests("TintypeTransformsTests", ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]),
         tests(
             "TintypeCachingTests",
@@ -313,7 +318,7 @@ let package = Package(
         tests(
             "TintypeTests",
             [
-                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
+                "Tintype", "TintypeConcurrency", "TintypeFlights", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
                 "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),

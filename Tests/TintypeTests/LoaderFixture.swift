@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import TintypeConcurrency
+import TintypeFlights
 import TintypeTestSupport
 
 @testable import Tintype

@@ -3,6 +3,7 @@
 public import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
+import TintypeFlights
 public import TintypeImage
 
 /// An event in a loader.

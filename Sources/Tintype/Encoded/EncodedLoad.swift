@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import TintypeCaching
+import TintypeFlights
 import TintypeHTTP
 import TintypeImage
 import TintypeRendering

@@ -2,6 +2,7 @@
 
 import TintypeCaching
 import TintypeConcurrency
+import TintypeFlights
 import TintypeHTTP
 
 /// An encoded image that the disk had ready, read on its caller's thread without a flight.

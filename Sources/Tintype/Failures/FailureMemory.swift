@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 import TintypeHTTP
 
 /// How long the loader remembers failures, so that it does not ask for a failing source again and again.

@@ -4,6 +4,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 import TintypeHTTP
 
 /// Loads encoded bytes from disk, or from the origin, and stores these on disk.

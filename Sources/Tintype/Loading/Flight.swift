@@ -2,116 +2,9 @@
 
 import FoundationEssentials
 import TintypeCaching
-import TintypeCoding
 import TintypeConcurrency
-import TintypeDownloading
-
-extension FlightTable {
-    /// The product of a flight.
-    ///
-    /// Loads that may be answered from the same places share it.
-    struct Product: Hashable, Sendable {
-        enum Kind: Hashable, Sendable {
-            case bytes
-            case image
-            /// An image in an encoding, as a server sends it.
-            case encoded
-            /// A part of a decode that several images of the same bytes share.
-            case decode
-            /// An entry on disk, for which no caller waits. Each has a number of its own.
-            case store(ID)
-        }
-
-        private(set) var kind: Kind
-        private(set) var key: CacheKey
-        /// The key of the bytes of which it is made.
-        let source: CacheKey
-        /// The resource that is requested for the bytes, shared by sources that may select the same response.
-        let origin: CacheKey
-        /// The tiers that may answer: for the bytes, and for the image.
-        var queries: [CacheTiers] = []
-        /// The other rules of requests that must be equal for their loads to share a flight.
-        var terms: ImageRequest.FlightTerms?
-        var policy = CachePolicy.neverRevalidate
-        var usesHTTPKeys = false
-        var mayServeStale = true
-        /// The body of which the load has an image already.
-        var held: UInt64?
-        /// The body that a caller gives, instead of any that could be found.
-        var given: UInt64?
-
-        /// Whether the product is made of a body and stored in the cache.
-        var isOfBody: Bool { self.kind == .image || self.kind == .encoded }
-
-        /// Hashes the key and the kind: products that differ in anything else seldom have the same key.
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(self.key)
-            hasher.combine(self.kind)
-        }
-    }
-}
-
-extension FlightTable.Product {
-    init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
-        let plan = rules.plan(for: request)
-        let isImage = kind == .image
-        self.init(
-            kind: kind,
-            key: isImage ? request.key : request.sourceKey,
-            source: request.sourceKey,
-            origin: rules.resourceKey(of: request),
-            queries: isImage ? [plan.bytes.query, plan.image.query] : [plan.bytes.query],
-            terms: .init(request, ofImage: isImage),
-            policy: plan.policy,
-            usesHTTPKeys: plan.usesHTTPKeys,
-            mayServeStale: mayServeStale
-        )
-    }
-
-    init(
-        _ encoding: OutputEncoding,
-        of request: ImageRequest,
-        _ caching: CacheUse,
-        rules: FreshnessRules,
-        mayServeStale: Bool
-    ) {
-        self.init(.image, request, rules: rules, mayServeStale: mayServeStale)
-        (self.kind, self.key) = (.encoded, encoding.key(of: request.key))
-        self.queries.append(caching.query)
-    }
-}
-
-/// A product to make, and the work that makes it.
-struct FlightPlan<Output: FlightOutput>: Sendable {
-    let product: FlightTable.Product
-    /// The request that activities name; `nil` if the flight reports none.
-    var request: ImageRequest?
-    let work: @Sendable (FlightState) async throws -> Output
-}
-
-extension FlightPlan {
-    /// Runs the work of a flight, and reports its start and its end.
-    func result(in flight: FlightState, of loader: LoaderReference) async -> Result<Output, any Error> {
-        guard let request else {
-            do { return .success(try await self.work(flight)) } catch { return .failure(error) }
-        }
-        let (activities, product) = (loader.services.activities, LoadActivity.Product(self.product.kind))
-        activities.send(.started, product, request, of: flight)
-        let start = ContinuousClock.now
-        do {
-            var output = try await loader.services.cache.takingTurns { try await self.work(flight) }
-            let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
-            activities.send(.finished(output.source, call.metrics), product, request, of: flight)
-            output.call = call
-            return .success(output)
-        } catch {
-            // The flights of a loader end with it.
-            let failure = loader.isGone ? error : flight.failure(of: error, request)
-            activities.sendEnd(of: product, request, of: flight, failure)
-            return .failure(failure)
-        }
-    }
-}
+import TintypeFlights
+import TintypeRendering
 
 /// The result of a flight.
 protocol FlightOutput: Sendable {
@@ -280,36 +173,5 @@ final class FlightWaiter<Output: Sendable>: Sendable {
             return nil
         }
         continuation?.resume(with: result)
-    }
-}
-
-extension ImageRequest {
-    /// The rules in which loads must agree to share a flight, in addition to keys, policies and queried tiers.
-    ///
-    /// The rules are boxed, because most requests leave all of them to the loader.
-    indirect enum FlightTerms: Sendable, Hashable {
-        case rules(Caching, Transport, CookiePolicy?)
-
-        /// Takes the rules for a flight of the image, or of its bytes, from a request; `nil` if the loader has them all.
-        init?(_ request: ImageRequest, ofImage isImage: Bool) {
-            guard !request.leavesRulesToLoader else { return nil }
-            var (caching, transport) = (request.caching, request.transport)
-            let defaults = Caching()
-            // The flight's plan has the policy and the queried tiers. A flight takes the union of the tiers to fill, and
-            // the highest priority.
-            (caching.originals, caching.variants, caching.policy) = (defaults.originals, defaults.variants, nil)
-            transport.priority = .normal
-            if !isImage {
-                caching.variantEncoder = nil
-                // The limit of encoded bytes is a limit of the download, too.
-                transport.decodingLimits = transport.decodingLimits.map {
-                    DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes)
-                }
-            }
-            // Keys have the name of a cookie jar; two jars of one name are still different jars.
-            let cookies = request.source.cookies
-            guard caching != defaults || transport != Transport() || cookies != nil else { return nil }
-            self = .rules(caching, transport, cookies)
-        }
     }
 }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 import TintypeImage
 import TintypeRendering
 

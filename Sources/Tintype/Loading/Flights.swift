@@ -3,6 +3,7 @@
 import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 
 /// The flights of a loader with their tasks, owned by its actor: performs the actions of the table.
 struct Flights {

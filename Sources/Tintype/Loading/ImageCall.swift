@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeCaching
+import TintypeFlights
 
 /// A caller's load of an image that the memory does not have: the flight, alternatives and the fallback, and what the caller
 /// asks for in addition to the image.

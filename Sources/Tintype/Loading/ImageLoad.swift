@@ -3,6 +3,7 @@
 import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
+import TintypeFlights
 import TintypeHTTP
 import TintypeImage
 import TintypeRendering

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeCaching
+import TintypeFlights
 import TintypeImage
 import TintypeRendering
 

@@ -4,6 +4,7 @@ public import FoundationEssentials
 public import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 public import TintypeImage
 import TintypeRendering
 

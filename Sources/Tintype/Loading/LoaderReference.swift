@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeCaching
+import TintypeFlights
 
 /// The way of a load to its loader, without keeping the loader alive: flights without callers end with it.
 struct LoaderReference: Sendable {

@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeFlights
 import TintypeHTTP
 
 /// The limits within which a loader asks origins.

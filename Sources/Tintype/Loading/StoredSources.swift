@@ -3,6 +3,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
+import TintypeFlights
 import TintypeHTTP
 
 /// A cached response for a request.

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Testing
+import TintypeFlights
 import TintypeTestSupport
 import TintypeTestTraits
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeCaching
+import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
 
-@testable import Tintype
+@testable import TintypeFlights
 
 private let origin = CacheKey("o")
 

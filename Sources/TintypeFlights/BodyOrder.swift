@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TintypeCaching
+package import FoundationEssentials
+package import TintypeCaching
 
 /// The newest body of each source, and the images that were made of it.
 ///
 /// An image that was made of an older body is obsolete. A pure value.
-struct BodyOrder: Sendable {
-    typealias ID = FlightTable.ID
-    typealias Product = FlightTable.Product
+package struct BodyOrder: Sendable {
+    package typealias ID = FlightTable.ID
+    package typealias Product = FlightTable.Product
 
     /// How a body came, and its name on disk, whether or not it is stored there.
-    struct Arrival: Hashable, Sendable {
-        let name: CacheKey
+    package struct Arrival: Hashable, Sendable {
+        package let name: CacheKey
         /// Whether the origin sent or confirmed the body; otherwise it was read from the disk.
-        let isFetched: Bool
+        package let isFetched: Bool
 
-        static func fetched(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: true) }
+        package static func fetched(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: true) }
 
-        static func read(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: false) }
+        package static func read(as name: CacheKey) -> Arrival { Arrival(name: name, isFetched: false) }
     }
 
     /// The changes that a new body of a source makes.
-    struct Succession: Hashable, Sendable {
+    package struct Succession: Hashable, Sendable {
         /// The images that were made of other bodies, and the tiers that may have them.
-        var obsolete: [CacheKey: CacheTiers] = [:]
+        package var obsolete: [CacheKey: CacheTiers] = [:]
         /// The flights that must know the body: flights of its source, and of other sources that may select it.
-        var flights: Set<ID> = []
+        package var flights: Set<ID> = []
         /// The flights that no new waiter may join, because they make their products of older bodies.
-        var closed: Set<ID> = []
+        package var closed: Set<ID> = []
     }
 
     private struct Flight {
@@ -71,12 +71,12 @@ struct BodyOrder: Sendable {
     ///
     /// Beyond the limit the order forgets the sources that were not loaded for the longest time. A new body of such a source
     /// does not make its images obsolete: they stay in the cache until they are evicted or stale.
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = limit
     }
 
     /// Whether there is no flight; sources whose images are remembered do not count.
-    var isEmpty: Bool {
+    package var isEmpty: Bool {
         self.flights.isEmpty && self.clearings.isEmpty && self.sources.values.allSatisfy { $0.flights.isEmpty }
             && self.sourcesOfOrigin.allSatisfy { origin, sources in
                 !sources.isEmpty && sources.allSatisfy { self.sources[$0]?.origin == origin }
@@ -84,24 +84,24 @@ struct BodyOrder: Sendable {
     }
 
     /// The number of sources that are loaded, or whose images are remembered.
-    var sourceCount: Int { self.sources.count }
+    package var sourceCount: Int { self.sources.count }
 
     /// Returns the newest known body of a source.
     ///
     /// If another source has replaced it, that is the other source's body as long as flights from before may store images of
     /// older ones.
-    func newestBody(of source: CacheKey) -> UInt64? {
+    package func newestBody(of source: CacheKey) -> UInt64? {
         self.sources[source].flatMap { $0.body ?? $0.replacement?.body }
     }
 
     /// Returns the flights of all sources that may select the same response as others of `origin`.
-    func flights(of origin: CacheKey) -> Set<ID> {
+    package func flights(of origin: CacheKey) -> Set<ID> {
         self.sources(of: origin).reduce(into: []) { $0.formUnion(self.sources[$1]?.flights ?? []) }
     }
 
     // MARK: Flights
 
-    mutating func begin(_ id: ID, _ product: Product) {
+    package mutating func begin(_ id: ID, _ product: Product) {
         self.flights[id] = Flight(product: product)
         var source = self.takeSource(of: product)
         source.flights.insert(id)
@@ -110,11 +110,11 @@ struct BodyOrder: Sendable {
     }
 
     /// Notes that a flight for bytes looks at the disk once more, because it may ask the origin now.
-    mutating func restart(_ id: ID) {
+    package mutating func restart(_ id: ID) {
         if self.flights[id]?.product.kind == .bytes { self.flights[id]?.isOutdated = false }
     }
 
-    mutating func end(_ id: ID) {
+    package mutating func end(_ id: ID) {
         self.clearings[id] = nil
         guard let key = self.flights.removeValue(forKey: id)?.product.source else { return }
         self.sources[key]?.flights.remove(id)
@@ -136,7 +136,7 @@ struct BodyOrder: Sendable {
     /// `date` is the time at which the origin sent or confirmed the body. The flights `waiting` wait for flight `id`, and the
     /// flights `awaiting` are going to have the body or a newer one, directly or through others. Make the changes before the
     /// flight ends.
-    mutating func accept(
+    package mutating func accept(
         _ body: UInt64,
         from id: ID,
         _ arrival: Arrival,
@@ -164,7 +164,7 @@ struct BodyOrder: Sendable {
     /// Records an image in the cache that flight `id` has made of `body`.
     ///
     /// - Returns: Whether it may stay there: no newer body has come.
-    mutating func keep(_ image: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
+    package mutating func keep(_ image: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
         guard let flight = self.flights[id], let newest = self.sources[flight.product.source].map(\.body),
             newest == body || newest == nil && !flight.isOutdated,
             var source = self.sources.removeValue(forKey: flight.product.source)
@@ -178,7 +178,7 @@ struct BodyOrder: Sendable {
     /// Records a preview in memory that flight `id` has made of a part of a body: the next other body makes it obsolete.
     ///
     /// - Returns: Whether it may stay there: no body was fetched since the flight began to read.
-    mutating func keep(preview: CacheKey, by id: ID) -> Bool {
+    package mutating func keep(preview: CacheKey, by id: ID) -> Bool {
         guard let flight = self.flights[id], !flight.isOutdated,
             var source = self.sources.removeValue(forKey: flight.product.source)
         else { return false }
@@ -189,7 +189,7 @@ struct BodyOrder: Sendable {
     /// Records a product in the cache that was found without a flight, made of a body that is admitted.
     ///
     /// Counts as a use of the source after flight `id`.
-    mutating func keep(_ product: Product, madeOf body: UInt64, after id: ID) {
+    package mutating func keep(_ product: Product, madeOf body: UInt64, after id: ID) {
         if self.sources[product.source]?.images.contains(product.key) ?? false {
             self.sources[product.source]?.lastUse = id
             return
@@ -201,7 +201,7 @@ struct BodyOrder: Sendable {
     }
 
     /// Returns the tiers that may have an image of `source`: under the source's own key the disk has its bytes.
-    static func tiers(of image: CacheKey, source: CacheKey) -> CacheTiers {
+    package static func tiers(of image: CacheKey, source: CacheKey) -> CacheTiers {
         image == source ? .memory : .all
     }
 

@@ -2,10 +2,11 @@
 
 import FoundationEssentials
 import Testing
+import TintypeCaching
 import TintypeTestSupport
 import TintypeTestTraits
 
-@testable import Tintype
+@testable import TintypeFlights
 
 @Suite(.computing) struct BodyOrderTests {
     typealias ID = FlightTable.ID

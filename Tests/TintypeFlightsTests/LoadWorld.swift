@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import TintypeCaching
 import TintypeTestSupport
 
-@testable import Tintype
+@testable import TintypeFlights
 
 /// Loads of three sources of one origin over a disk.
 ///

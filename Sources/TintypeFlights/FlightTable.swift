@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TintypeDownloading
+package import TintypeDownloading
 
 /// The flights of a loader, their waiters, and the demand of each flight.
 ///
 /// A flight makes one product once for all of its waiters: callers, and flights that need the product. The table is a pure
 /// value. Each method changes it and returns the actions that its owner must perform.
-struct FlightTable: Sendable {
+package struct FlightTable: Sendable {
     /// Names a waiter or a flight; never used twice.
-    typealias ID = UInt64
+    package typealias ID = UInt64
 
     /// The reason for a wait.
-    enum Interest: Hashable, Sendable {
+    package enum Interest: Hashable, Sendable {
         case caller(Demand)
         /// A load that needs another product at its end, and does not fail without it.
         case follower(Demand)
@@ -21,7 +21,7 @@ struct FlightTable: Sendable {
         case background
     }
 
-    enum Action: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
         case start(ID, Demand)
         /// The waiter has joined a flight that was under way.
         case wait(for: ID)
@@ -63,12 +63,12 @@ struct FlightTable: Sendable {
     /// The flights that new waiters may join.
     private var flightOfProduct: [Product: ID] = [:]
     private var flightOfWaiter: [ID: ID] = [:]
-    private(set) var lastID: ID = 0
+    package private(set) var lastID: ID = 0
 
     /// Whether there is no flight and no waiter.
-    var isEmpty: Bool { self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty }
+    package var isEmpty: Bool { self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty }
 
-    mutating func makeID() -> ID {
+    package mutating func makeID() -> ID {
         self.lastID += 1
         return self.lastID
     }
@@ -76,38 +76,38 @@ struct FlightTable: Sendable {
     // MARK: Look-ups
 
     /// Returns the number of flights that make products of `kind`.
-    func flightCount(of kind: Product.Kind) -> Int {
+    package func flightCount(of kind: Product.Kind) -> Int {
         self.flights.values.count { $0.product.kind == kind && !$0.isAbandoned }
     }
 
     /// Returns the number of callers and flights that wait for products of `kind`.
-    func waiterCount(of kind: Product.Kind) -> Int {
+    package func waiterCount(of kind: Product.Kind) -> Int {
         self.flights.values.reduce(0) { $0 + ($1.product.kind == kind ? $1.waiters.count : 0) }
     }
 
     /// Returns whether a flight makes `product`.
-    func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
+    package func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
 
     /// Returns the product of a flight that has not ended.
-    func product(of id: ID) -> Product? { self.flights[id]?.product }
+    package func product(of id: ID) -> Product? { self.flights[id]?.product }
 
     /// Returns the demand of a flight; `nil` if it has ended or was abandoned.
-    func demand(of id: ID) -> Demand? {
+    package func demand(of id: ID) -> Demand? {
         self.flights[id].flatMap { $0.isAbandoned ? nil : $0.demand }
     }
 
     /// Returns the flight for which a waiter waits.
-    func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
+    package func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
 
     /// Returns the flights that wait for the product of flight `id`.
-    func flightsWaiting(for id: ID) -> Set<ID> {
+    package func flightsWaiting(for id: ID) -> Set<ID> {
         (self.flights[id]?.waiters.values).map { interests in
             interests.reduce(into: []) { if case .flight(let other) = $1 { $0.insert(other) } }
         } ?? []
     }
 
     /// Returns the flights that wait for any of `ids`, or for flights that do.
-    func flightsDepending(on ids: Set<ID>) -> Set<ID> {
+    package func flightsDepending(on ids: Set<ID>) -> Set<ID> {
         var found: Set<ID> = []
         var rest = Array(ids)
         while let id = rest.popLast() {
@@ -119,7 +119,7 @@ struct FlightTable: Sendable {
     // MARK: Changes
 
     /// Lets `waiter` wait for `product`: joins the flight that makes it, or starts one.
-    mutating func join(_ product: Product, waiter: ID, interest: Interest) -> [Action] {
+    package mutating func join(_ product: Product, waiter: ID, interest: Interest) -> [Action] {
         // An abandoned flight needs nothing any more.
         if case .flight(let id) = interest, self.flights[id]?.isAbandoned ?? true {
             return [.dismiss(waiter: waiter, from: nil)]
@@ -145,14 +145,14 @@ struct FlightTable: Sendable {
     /// Removes `waiter`, and abandons its flight if it was the last one.
     ///
     /// Does nothing for a waiter that was resumed before.
-    mutating func leave(_ waiter: ID) -> [Action] {
+    package mutating func leave(_ waiter: ID) -> [Action] {
         var actions: [Action] = []
         self.leave(waiter, &actions)
         return actions
     }
 
     /// Removes a flight whose task has ended, and resumes its waiters.
-    mutating func finish(_ id: ID) -> [Action] {
+    package mutating func finish(_ id: ID) -> [Action] {
         self.close(id)
         guard let flight = self.flights.removeValue(forKey: id) else { return [] }
         var actions: [Action] = []
@@ -165,7 +165,7 @@ struct FlightTable: Sendable {
     }
 
     /// Removes all callers, and abandons the flights that need no waiter to go on.
-    mutating func leaveAll() -> [Action] {
+    package mutating func leaveAll() -> [Action] {
         var actions: [Action] = []
         for waiter in self.flightOfWaiter.keys.sorted() {
             guard let id = self.flightOfWaiter[waiter], let interest = self.flights[id]?.waiters[waiter] else {
@@ -184,13 +184,13 @@ struct FlightTable: Sendable {
     }
 
     /// Lets no new waiter join a flight, so that the next one starts another flight.
-    mutating func close(_ id: ID) {
+    package mutating func close(_ id: ID) {
         guard let product = self.flights[id]?.product, self.flightOfProduct[product] == id else { return }
         self.flightOfProduct[product] = nil
     }
 
     /// Makes a flight at least as urgent as the flights that wait until it has asked the origin.
-    mutating func inherit(_ priority: DownloadPriority, by id: ID) -> [Action] {
+    package mutating func inherit(_ priority: DownloadPriority, by id: ID) -> [Action] {
         guard let flight = self.flights[id], flight.inheritedPriority != priority else { return [] }
         var actions: [Action] = []
         self.flights[id]?.inheritedPriority = priority

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import Tintype
+import TintypeCaching
+
+@testable import TintypeFlights
 
 extension FlightTable.Product {
     /// The bytes of a source, by default of an origin with the same name.

@@ -1,54 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TintypeCaching
+package import FoundationEssentials
+package import TintypeCaching
+import TintypeDownloading
 
 /// The flights of a loader, their turns at the origins, and the order of the bodies that they bring.
 ///
 /// The three are values of their own, which know nothing of each other. The table tells each of them the events of the
 /// others. A pure value: its methods return the actions that its owner must perform.
-struct LoadTable: Sendable {
-    typealias ID = FlightTable.ID
-    typealias Product = FlightTable.Product
-    typealias Action = FlightTable.Action
+package struct LoadTable: Sendable {
+    package typealias ID = FlightTable.ID
+    package typealias Product = FlightTable.Product
+    package typealias Action = FlightTable.Action
 
-    private(set) var flights = FlightTable()
+    package private(set) var flights = FlightTable()
     private var turns = OriginTurns()
     /// The newest bodies, and the products in the cache that were made of them.
-    var bodies: BodyOrder
+    package var bodies: BodyOrder
 
     /// Creates a table that remembers up to `imageLimit` images; see ``BodyOrder``.
-    init(imageLimit: Int = 16_384) {
+    package init(imageLimit: Int = 16_384) {
         self.bodies = BodyOrder(limit: imageLimit)
     }
 
     /// Whether there is no flight and no waiter.
-    var isEmpty: Bool { self.flights.isEmpty && self.turns.isEmpty && self.bodies.isEmpty }
+    package var isEmpty: Bool { self.flights.isEmpty && self.turns.isEmpty && self.bodies.isEmpty }
 
     /// The number of sources that are loaded, or whose images are remembered.
-    var sourceCount: Int { self.bodies.sourceCount }
+    package var sourceCount: Int { self.bodies.sourceCount }
 
     /// Returns the number of flights that wait until they may ask `origin`.
-    func queueCount(of origin: CacheKey) -> Int { self.turns.queue(at: origin).count }
+    package func queueCount(of origin: CacheKey) -> Int { self.turns.queue(at: origin).count }
 
     /// Returns whether a flight may ask the origin without waiting for its turn.
-    func hasTurn(_ id: ID) -> Bool {
+    package func hasTurn(_ id: ID) -> Bool {
         self.flights.product(of: id).map { self.turns.hasTurn(id, at: $0.origin) } ?? false
     }
 
     /// Returns the newest known body of a flight's source.
-    func newestBody(for id: ID) -> UInt64? {
+    package func newestBody(for id: ID) -> UInt64? {
         self.flights.product(of: id).flatMap { self.bodies.newestBody(of: $0.source) }
     }
 
-    mutating func makeID() -> ID { self.flights.makeID() }
+    package mutating func makeID() -> ID { self.flights.makeID() }
 
     // MARK: Waiting
 
     /// Lets `waiter` wait for `product`: joins the flight that makes it, or starts one.
     ///
     /// A new flight for bytes gets its turn at once if no other flight excludes it.
-    mutating func join(_ product: Product, waiter: ID, interest: FlightTable.Interest) -> [Action] {
+    package mutating func join(_ product: Product, waiter: ID, interest: FlightTable.Interest) -> [Action] {
         let actions = self.flights.join(product, waiter: waiter, interest: interest)
         guard case .start(let id, _)? = actions.first else { return self.settled(actions) }
         if product.kind == .bytes { _ = self.turns.take(id, for: product) }
@@ -57,17 +58,17 @@ struct LoadTable: Sendable {
     }
 
     /// Removes `waiter`, and abandons its flight if it was the last one.
-    mutating func leave(_ waiter: ID) -> [Action] {
+    package mutating func leave(_ waiter: ID) -> [Action] {
         self.settled(self.flights.leave(waiter))
     }
 
     /// Removes all callers, as if each of them had left.
-    mutating func leaveAll() -> [Action] {
+    package mutating func leaveAll() -> [Action] {
         self.settled(self.flights.leaveAll())
     }
 
     /// Removes a flight whose task has ended, and resumes its waiters.
-    mutating func finish(_ id: ID) -> [Action] {
+    package mutating func finish(_ id: ID) -> [Action] {
         guard let origin = self.flights.product(of: id)?.origin else { return [] }
         var actions = self.flights.finish(id)
         self.bodies.end(id)
@@ -82,7 +83,7 @@ struct LoadTable: Sendable {
     ///
     /// - Returns: `nil` if the flight has its turn now. Otherwise the actions to perform; a later one grants or dismisses
     ///   `waiter`.
-    mutating func requestTurn(of id: ID, waiter: ID) -> [Action]? {
+    package mutating func requestTurn(of id: ID, waiter: ID) -> [Action]? {
         guard let product = self.flights.product(of: id) else { return nil }
         guard !self.turns.take(id, for: product) else {
             self.bodies.restart(id)
@@ -96,7 +97,7 @@ struct LoadTable: Sendable {
     /// Ends the turn of an abandoned flight that will store nothing, although its task has not ended.
     ///
     /// A fetcher that ignores its cancellation does not hold up later loads.
-    mutating func passTurn(of id: ID) -> [Action] {
+    package mutating func passTurn(of id: ID) -> [Action] {
         guard let origin = self.flights.product(of: id)?.origin, self.turns.pass(id, at: origin) else { return [] }
         return self.settled(self.grantTurns(at: origin))
     }
@@ -104,7 +105,7 @@ struct LoadTable: Sendable {
     // MARK: Bodies
 
     /// Records a body that a flight has brought, and lets no waiter join the flights that make their products of older ones.
-    mutating func accept(
+    package mutating func accept(
         _ body: UInt64,
         from id: ID,
         _ arrival: BodyOrder.Arrival,
@@ -127,12 +128,12 @@ struct LoadTable: Sendable {
     }
 
     /// Returns whether no other body than `body` is known to be the newest of a source.
-    func admits(_ body: UInt64, of source: CacheKey) -> Bool {
+    package func admits(_ body: UInt64, of source: CacheKey) -> Bool {
         self.bodies.newestBody(of: source).map { $0 == body } ?? true
     }
 
     /// Records a product in the cache that was found without a flight, made of a body that is admitted.
-    mutating func keep(_ product: Product, madeOf body: UInt64) {
+    package mutating func keep(_ product: Product, madeOf body: UInt64) {
         self.bodies.keep(product, madeOf: body, after: self.flights.lastID)
     }
 
