@@ -193,6 +193,13 @@ let package = Package(
             ["TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms"]
         ),
         module("TintypeFlights", ["TintypeCaching", "TintypeDownloading"]),
+        module(
+            "TintypeRequests",
+            [
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
+                "TintypeTransforms", "TintypeCaching", "TintypeDownloading",
+            ]
+        ),
 
         // Floor 4
         module(
@@ -200,6 +207,7 @@ let package = Package(
             [
                 "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
                 "TintypeTransforms", "TintypeCaching", "TintypeDownloading", "TintypeRendering", "TintypeFlights",
+                "TintypeRequests",
             ]
         ),
 
@@ -300,6 +308,14 @@ let package = Package(
             "TintypeFlightsTests",
             ["TintypeFlights", "TintypeCaching", "TintypeDownloading", "TintypeTestSupport"]
         ),
+        tests(
+            "TintypeRequestsTests",
+            [
+                "TintypeRequests", "TintypeCaching", "TintypeCoding", "TintypeDownloading", "TintypeErrors",
+                "TintypeHTTP",
+                "TintypeImage", "TintypeTransforms", "TintypeTestSupport",
+            ]
+        ),
         tests("TintypeTransformsTests", ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]),
         tests(
             "TintypeCachingTests",
@@ -318,8 +334,9 @@ let package = Package(
         tests(
             "TintypeTests",
             [
-                "Tintype", "TintypeConcurrency", "TintypeFlights", "TintypeHTTP", "TintypePrometheus", "TintypeTargets",
-                "TintypeTestSupport", "TintypeOrderStorm",
+                "Tintype", "TintypeConcurrency", "TintypeFlights", "TintypeHTTP", "TintypePrometheus",
+                "TintypeRequests",
+                "TintypeTargets", "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),
         tests(

@@ -3,6 +3,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeHTTP
+import TintypeRequests
 
 /// Loaded bytes with their source and metadata.
 public struct DataResponse: Sendable {

@@ -6,12 +6,14 @@
 @_exported public import TintypeDownloading
 @_exported public import TintypeImage
 @_exported public import TintypeRendering
+@_exported public import TintypeRequests
 @_exported public import TintypeTransforms
 
 // Only the types of HTTP's rules that the interface shows: server frameworks have types with the same names.
 // ThreadExecutor serves tiers and fetchers whose library blocks.
 @_exported public import class TintypeConcurrency.ThreadExecutor
 @_exported public import struct TintypeHTTP.Freshness
+@_exported public import struct TintypeHTTP.FreshnessBounds
 @_exported public import struct TintypeHTTP.HeaderField
 @_exported public import struct TintypeHTTP.HeaderFields
 @_exported public import struct TintypeHTTP.ProtocolVersion

@@ -4,6 +4,7 @@ public import FoundationEssentials
 public import TintypeCaching
 public import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// Where an image or its bytes came from.
 public enum LoadSource: String, Sendable, Hashable {

@@ -3,6 +3,7 @@
 public import FoundationEssentials
 public import TintypeCoding
 import TintypeRendering
+import TintypeRequests
 
 extension LoaderActor {
     /// Changes a JPEG without loss, on a lane: turns, crops, strips or encodes it again without decoding it.

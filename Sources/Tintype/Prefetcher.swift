@@ -3,6 +3,7 @@
 import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
+import TintypeRequests
 
 /// Loads images into a cache before they are needed.
 ///

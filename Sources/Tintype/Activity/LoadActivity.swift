@@ -5,6 +5,7 @@ import TintypeConcurrency
 public import TintypeDownloading
 import TintypeFlights
 public import TintypeImage
+import TintypeRequests
 
 /// An event in a loader.
 ///

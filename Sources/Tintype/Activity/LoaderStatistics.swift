@@ -3,6 +3,7 @@
 public import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
+import TintypeRequests
 
 /// The counters of a loader at one moment.
 public struct LoaderStatistics: Sendable {

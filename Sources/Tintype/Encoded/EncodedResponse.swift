@@ -4,6 +4,7 @@ public import FoundationEssentials
 public import TintypeCaching
 import TintypeHTTP
 import TintypeImage
+import TintypeRequests
 
 /// An encoded image, and the fields with which a server sends it.
 public struct EncodedResponse: Sendable {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 package import TintypeCaching
 import TintypeHTTP
+import TintypeRequests
 
 extension LoaderActor {
     /// Returns the image that `request` describes, encoded as a server sends it.

@@ -4,6 +4,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeFlights
 import TintypeHTTP
+import TintypeRequests
 
 /// An encoded image that the disk had ready, read on its caller's thread without a flight.
 ///

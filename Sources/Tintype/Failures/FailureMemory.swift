@@ -7,6 +7,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeFlights
 import TintypeHTTP
+import TintypeRequests
 
 /// How long the loader remembers failures, so that it does not ask for a failing source again and again.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TintypeImage
+import TintypeRequests
 
 /// The load of a request, of its alternatives if that fails, and at last its fallback.
 enum AlternativeLoad {

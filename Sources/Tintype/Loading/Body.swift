@@ -6,6 +6,7 @@ import TintypeConcurrency
 import TintypeFlights
 import TintypeHTTP
 import TintypeRendering
+import TintypeRequests
 
 /// The encoded bytes of a source on their way through a load.
 struct Body: Sendable {

@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeFlights
 import TintypeHTTP
 import TintypeImage
+import TintypeRequests
 
 /// Stores and removes encoded bytes on disk under the key that the policy of a request demands.
 struct ByteStore: Sendable {

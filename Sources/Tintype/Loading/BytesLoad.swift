@@ -6,6 +6,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeFlights
 import TintypeHTTP
+import TintypeRequests
 
 /// Loads encoded bytes from disk, or from the origin, and stores these on disk.
 struct BytesLoad: Sendable {

@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeFlights
 import TintypeRendering
+import TintypeRequests
 
 /// The result of a flight.
 protocol FlightOutput: Sendable {

@@ -4,6 +4,7 @@ import TintypeCaching
 import TintypeCoding
 import TintypeDownloading
 import TintypeFlights
+import TintypeRequests
 
 extension FlightTable.Product {
     init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {

@@ -6,6 +6,7 @@ import TintypeDownloading
 import TintypeFlights
 import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// An event on the way to an image or its bytes.
 enum LoadUpdate: Sendable {

@@ -4,6 +4,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeFlights
+import TintypeRequests
 
 /// The flights of a loader with their tasks, owned by its actor: performs the actions of the table.
 struct Flights {

@@ -2,6 +2,7 @@
 
 import TintypeCaching
 import TintypeFlights
+import TintypeRequests
 
 /// A caller's load of an image that the memory does not have: the flight, alternatives and the fallback, and what the caller
 /// asks for in addition to the image.

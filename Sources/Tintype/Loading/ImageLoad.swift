@@ -7,6 +7,7 @@ import TintypeFlights
 import TintypeHTTP
 import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// Loads an image once for all of its callers: from an earlier image of the same bytes, or from the bytes.
 struct ImageLoad: Sendable {

@@ -4,6 +4,7 @@ import TintypeCaching
 import TintypeFlights
 import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// The making of an image of its bytes.
 ///
@@ -123,5 +124,22 @@ extension ImageRequest {
             keepsColorProfile: self.options.contains(.keepColorProfile),
             firstFrameOnly: self.options.contains(.firstFrameOnly)
         )
+    }
+}
+
+extension RequestKeys {
+    /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
+    ///
+    /// No cache has an entry for it.
+    fileprivate static func step(
+        _ step: PixelLayout,
+        of request: ImageRequest,
+        broughtBy id: UInt64,
+        part: String = ""
+    ) -> CacheKey {
+        let size = "\(step.width)x\(step.height), \(step.format)"
+        let name = "\(id), \(size), \(request.renderingRequest.decodingName)"
+        let line = part.isEmpty ? "" : "\n|part(\(RequestKeys.line(part)))"
+        return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }
 }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeRequests
 
 /// The functions of the program that a load calls, from the configuration and from the request.
 final class LoadHooks: Sendable {

@@ -6,6 +6,7 @@ import TintypeCoding
 import TintypeHTTP
 public import TintypeImage
 import TintypeRendering
+import TintypeRequests
 public import TintypeTransforms
 
 extension LoaderActor {

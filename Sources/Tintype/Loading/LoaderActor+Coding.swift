@@ -4,6 +4,7 @@ public import FoundationEssentials
 public import TintypeCoding
 public import TintypeImage
 public import TintypeRendering
+import TintypeRequests
 
 extension LoaderActor {
     /// Returns the header of the image, without decoding pixels.

@@ -5,7 +5,8 @@ public import TintypeCaching
 public import TintypeCoding
 import TintypeConcurrency
 public import TintypeDownloading
-public import TintypeImage
+import TintypeImage
+import TintypeRequests
 
 extension LoaderActor {
     /// The settings of a loader.
@@ -13,7 +14,7 @@ extension LoaderActor {
     /// The defaults suit servers that load from the open web.
     public struct Configuration: Sendable {
         /// Returns the bytes of a variant to store on disk, or `nil` to store none.
-        public typealias VariantEncoder = @Sendable (_ variant: Image, _ request: ImageRequest) async throws -> Data?
+        public typealias VariantEncoder = ImageRequest.VariantEncoder
 
         /// Returns the text that replaces the URL of a request in cache keys, or `nil` to use the URL.
         public typealias KeyFilter = @Sendable (_ request: ImageRequest) -> String?

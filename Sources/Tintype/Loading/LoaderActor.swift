@@ -7,6 +7,7 @@ import TintypeDownloading
 import TintypeFlights
 public import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// Loads images from memory, from disk, or from their origin, once for all callers.
 ///

@@ -4,6 +4,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeHTTP
 import TintypeImage
+import TintypeRequests
 
 /// The look-ups of images in memory: a hit neither suspends nor allocates, and enters no actor.
 ///

@@ -7,6 +7,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeFlights
 import TintypeHTTP
+import TintypeRequests
 
 /// The limits within which a loader asks origins.
 struct OriginRules: Sendable {

@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeFlights
 import TintypeHTTP
+import TintypeRequests
 
 /// A cached response for a request.
 struct StoredSource: Sendable {

@@ -5,6 +5,7 @@ import TintypeCaching
 import TintypeCoding
 import TintypeImage
 import TintypeRendering
+import TintypeRequests
 
 /// Reads variants, such as thumbnails, from their own entries on disk, makes them from decoded originals in memory, and
 /// encodes them for the disk.

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Tintype
+@testable import TintypeRequests
 
 @Suite struct LoadErrorTests {
     @Test func `parts are wrapped with their code and message`() throws {

@@ -7,6 +7,7 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import Tintype
+@testable import TintypeRequests
 
 /// The effects of a request's fields on its load.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RequestLoadTests {

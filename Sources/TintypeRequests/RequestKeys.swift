@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TintypeCaching
+package import FoundationEssentials
+package import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
-import TintypeImage
-import TintypeRendering
+import TintypeTransforms
 
 /// Derives keys from requests.
 ///
@@ -15,10 +14,10 @@ import TintypeRendering
 /// fields that tell users and bytes apart, a line for each header, and a line for the image. Keys are written to disk,
 /// so they contain secrets only as digests: header values, credentials, the names of jars, and a user and password in
 /// the URL.
-enum RequestKeys {
+package enum RequestKeys {
     /// Returns the key of the image at `url`, without headers and options, if the URL is canonical; otherwise a key
     /// without an entry.
-    static func verbatim(_ url: URL) -> CacheKey {
+    package static func verbatim(_ url: URL) -> CacheKey {
         CacheKey(url.absoluteString)
     }
 
@@ -66,12 +65,12 @@ enum RequestKeys {
     }
 
     /// Returns the key of the list of fields that select a representation of `resource`.
-    static func selectors(of resource: CacheKey) -> CacheKey {
+    package static func selectors(of resource: CacheKey) -> CacheKey {
         resource.derived("selectors")
     }
 
     /// Returns the name of the representation of `resource` that a request with this digest of its fields selects.
-    static func representation(of resource: CacheKey, digest: String) -> CacheKey {
+    package static func representation(of resource: CacheKey, digest: String) -> CacheKey {
         resource.derived("vary(\(digest))")
     }
 
@@ -103,34 +102,19 @@ enum RequestKeys {
     }
 
     /// Returns the key of previews, which no load of the image itself finds.
-    static func preview(of image: CacheKey) -> CacheKey {
+    package static func preview(of image: CacheKey) -> CacheKey {
         image.derived("|preview")
     }
 
     /// Returns the key of the frames of a body for `request`.
-    static func frames(of request: ImageRequest, body: UInt64) -> String {
+    package static func frames(of request: ImageRequest, body: UInt64) -> String {
         let limits = request.transport.decodingLimits.map { "\($0)" } ?? ""
         let isStill = request.options.contains(.firstFrameOnly)
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
-    /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
-    ///
-    /// No cache has an entry for it.
-    static func step(
-        _ step: PixelLayout,
-        of request: ImageRequest,
-        broughtBy id: UInt64,
-        part: String = ""
-    ) -> CacheKey {
-        let size = "\(step.width)x\(step.height), \(step.format)"
-        let name = "\(id), \(size), \(request.renderingRequest.decodingName)"
-        let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
-        return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
-    }
-
     /// Returns the transforms as a part of a line; one of them may be the program's own.
-    private static func line(_ key: String) -> String {
+    package static func line(_ key: String) -> String {
         let isLine = key.utf8.count <= 512 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         return isLine ? key : "transforms(\(self.digest(key)))"
     }

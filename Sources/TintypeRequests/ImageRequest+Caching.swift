@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import TintypeCaching
+package import FoundationEssentials
+public import TintypeCaching
 
 extension ImageRequest {
     /// The use of the cache by a load.
@@ -37,7 +37,7 @@ extension ImageRequest {
         /// Encodes a variant for the disk, or `nil` for the loader's encoder.
         ///
         /// Loads that differ only in it share the bytes.
-        public var variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>?
+        public var variantEncoder: Named<VariantEncoder>?
 
         /// Creates a use of the cache; by default under the loader's policy.
         ///
@@ -52,7 +52,7 @@ extension ImageRequest {
             memoryLifetime: Duration? = nil,
             extra: [String: String] = [:],
             originalSerializer: Named<OriginalSerializer>? = nil,
-            variantEncoder: Named<LoaderActor.Configuration.VariantEncoder>? = nil
+            variantEncoder: Named<VariantEncoder>? = nil
         ) {
             self.originals = originals
             self.variants = variants
@@ -68,7 +68,7 @@ extension ImageRequest {
 
 extension ImageRequest {
     /// Returns metadata with the lifetime and the extra values of the request; the earlier end counts.
-    func noting(_ metadata: EntryMetadata, at now: Date, isInMemory: Bool = false) -> EntryMetadata {
+    package func noting(_ metadata: EntryMetadata, at now: Date, isInMemory: Bool = false) -> EntryMetadata {
         let caching = self.caching
         let memoryLifetime = isInMemory ? caching.memoryLifetime : nil
         guard caching.lifetime != nil || memoryLifetime != nil || !caching.extra.isEmpty else { return metadata }

@@ -2,8 +2,13 @@
 
 import FoundationEssentials
 import Testing
+import TintypeCaching
+import TintypeCoding
+import TintypeDownloading
+import TintypeHTTP
+import TintypeTransforms
 
-@testable import Tintype
+@testable import TintypeRequests
 
 @Suite struct ImageRequestTests {
     let url: URL

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TintypeCaching
+package import TintypeCaching
+import TintypeTransforms
 
 /// The use of the caches by one load: the result of its request, its options, its URL and its loader.
 ///
 /// A request's policy overrides the loader's. The loader never copies a file to disk, and revalidates it by its time
 /// and size. It never revalidates a `data:` URL. Options remove tiers, and never add one.
-struct CachingPlan: Sendable, Hashable {
+@usableFromInline
+package struct CachingPlan: Sendable, Hashable {
     /// The rule for when the load asks the origin.
-    let policy: CachePolicy
+    package let policy: CachePolicy
     /// Whether the keys of original bytes follow HTTP: they depend on the fields on which the response varies.
-    let usesHTTPKeys: Bool
+    package let usesHTTPKeys: Bool
     /// Whether HTTP's rules decide about reuse, about storing, and about the request's own conditions.
     ///
     /// The bytes of a file are not stored, and its validators alone decide about reuse.
-    let obeysHTTP: Bool
+    package let obeysHTTP: Bool
     /// The tiers for the original bytes: the disk, or none.
-    let bytes: CacheUse
+    package let bytes: CacheUse
     /// The tiers for the image itself.
     ///
     /// The disk has no full-size images: ``bytes`` is about their original bytes.
-    let image: CacheUse
+    package let image: CacheUse
     /// Whether the image may be made from the decoded original in memory.
-    let readsDecodedOriginal: Bool
+    package let readsDecodedOriginal: Bool
 
     /// Decides which setting applies.
     ///
@@ -58,10 +60,10 @@ struct CachingPlan: Sendable, Hashable {
     }
 
     /// Whether the memory may answer without a check of the entry's metadata.
-    var answersUnchecked: Bool { self.image.query.contains(.memory) && self.policy.servesAnyAge }
+    package var answersUnchecked: Bool { self.image.query.contains(.memory) && self.policy.servesAnyAge }
 
     /// Whether the disk may have the original bytes.
-    var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }
+    package var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }
 }
 
 extension CachingPlan {
@@ -80,13 +82,19 @@ extension CachingPlan {
     }
 
     /// The loaders whose memory answers a request unchecked, as bits: a hit compares them with the bit of its loader.
-    struct UncheckedMemory: OptionSet, Sendable {
-        let rawValue: UInt8
+    @usableFromInline
+    package struct UncheckedMemory: OptionSet, Sendable {
+        @usableFromInline package let rawValue: UInt8
+
+        @inlinable
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
 
         /// The loaders whose own policy serves cached images of any age.
-        static let ofTrustingLoaders = UncheckedMemory(rawValue: 1)
+        package static let ofTrustingLoaders = UncheckedMemory(rawValue: 1)
         /// All loaders, because of the request's own policy.
-        static let ofAllLoaders = UncheckedMemory(rawValue: 2)
+        package static let ofAllLoaders = UncheckedMemory(rawValue: 2)
     }
 }
 
@@ -113,7 +121,7 @@ extension CachingPlan.UncheckedMemory {
     }
 
     /// Creates the set that a loader of this policy accepts.
-    init(acceptedUnder policy: CachePolicy) {
+    package init(acceptedUnder policy: CachePolicy) {
         self = policy.servesAnyAge ? [.ofAllLoaders, .ofTrustingLoaders] : .ofAllLoaders
     }
 }

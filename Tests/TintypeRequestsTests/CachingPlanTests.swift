@@ -2,8 +2,9 @@
 
 import FoundationEssentials
 import Testing
+import TintypeCaching
 
-@testable import Tintype
+@testable import TintypeRequests
 
 /// The use of the caches, which depends on the request, its options, its URL and the loader.
 @Suite struct CachingPlanTests {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
-import TintypeCoding
+package import TintypeCoding
 public import TintypeDownloading
-import TintypeImage
+public import TintypeImage
 
 /// A part of the program that one request brings along, such as a coder, a fetcher or a function.
 ///
@@ -39,7 +39,7 @@ public final class Named<Value: Sendable>: Sendable, Hashable {
 
 extension CoderRegistry {
     /// Returns the formats of the coder of a request and of the registered ones.
-    func formats(for request: ImageRequest) -> [ImageFormat] {
+    package func formats(for request: ImageRequest) -> [ImageFormat] {
         let added = request.rendering.coder?.value.decodableFormats.filter { !$0.isKnown } ?? []
         return added.sorted { $0.name < $1.name } + self.ownFormats
     }
@@ -68,4 +68,6 @@ extension ImageRequest {
     /// Later loads use them as the original. The first load returns the bytes of the origin, and waits for this
     /// function. If it throws, the store fails, and the load succeeds.
     public typealias OriginalSerializer = @Sendable (_ body: Data, _ request: ImageRequest) async throws -> Data?
+    /// Returns the bytes of a variant to store on disk, or `nil` to store none.
+    public typealias VariantEncoder = @Sendable (_ variant: Image, _ request: ImageRequest) async throws -> Data?
 }

@@ -28,7 +28,7 @@ public import TintypeTransforms
 /// request.transport.timeouts.total = .seconds(20)
 /// ```
 public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
-    private var storage: Storage
+    @usableFromInline var storage: Storage
 
     /// Creates a request of its parts.
     ///
@@ -193,16 +193,16 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// the user.
     ///
     /// The `Vary` of responses tells further representations apart.
-    var resourceKey: CacheKey { self.storage.derived { $0.keys.resource } }
+    package var resourceKey: CacheKey { self.storage.derived { $0.keys.resource } }
 
     /// Returns the resource key if these fields, in lower case, choose no representation.
-    func resourceKey(neutral: Set<String>) -> CacheKey {
+    package func resourceKey(neutral: Set<String>) -> CacheKey {
         guard !neutral.isEmpty else { return self.resourceKey }
         return RequestKeys.resource(self.storage.source, self.storage.options, neutral: neutral)
     }
 
     /// The key of the decoded original, from which the loader may make a thumbnail or a transformed image.
-    var decodedOriginalKey: CacheKey {
+    package var decodedOriginalKey: CacheKey {
         let original = Rendering(coder: self.storage.rendering.coder)
         return RequestKeys.image(of: self.storage.source, self.sourceKey, original, self.storage.options)
     }
@@ -210,7 +210,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     // MARK: Caching
 
     /// Whether the request leaves all rules to the loader, so that flights need not copy and compare its rules.
-    var leavesRulesToLoader: Bool {
+    package var leavesRulesToLoader: Bool {
         guard case .priority = self.storage.transport else { return false }
         return self.storage.source.cookies == nil && self.storage.caching.lifetime == nil
             && self.storage.caching.memoryLifetime == nil && self.storage.caching.extra.isEmpty
@@ -218,7 +218,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns how a loader of this policy uses the caches for the request.
-    func cachingPlan(loaderPolicy: CachePolicy, variantTiers: CacheTiers = .memory) -> CachingPlan {
+    package func cachingPlan(loaderPolicy: CachePolicy, variantTiers: CacheTiers = .memory) -> CachingPlan {
         self.storage.cachingPlan(
             self.storage.derived { $0.keys.subject },
             loaderPolicy: loaderPolicy,
@@ -227,36 +227,42 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The loaders whose memory answers the request unchecked.
-    var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
+    @inlinable
+    package var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
 
     /// Returns the result of `look` for the image's key, which is lent: counting a reference to the key would take a fifth
     /// of the time of a hit in memory.
+    @inlinable
     @inline(__always)
-    func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
+    package func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
         self.storage.derived { look($0.keys.image) }
     }
 
     /// Returns the result of `look` if the memory of these loaders answers the request unchecked.
+    @inlinable
     @inline(__always)
-    func lookUnchecked<Found>(accepting loaders: CachingPlan.UncheckedMemory, _ look: (CacheKey) -> Found?) -> Found? {
+    package func lookUnchecked<Found>(
+        accepting loaders: CachingPlan.UncheckedMemory,
+        _ look: (CacheKey) -> Found?
+    ) -> Found? {
         self.storage.derived { derived in
             derived.verdict.uncheckedMemory.isDisjoint(with: loaders) ? nil : look(derived.keys.image)
         }
     }
 
     /// Whether the image differs from the original at full size.
-    var isVariant: Bool { self.storage.derived { $0.keys.subject }.contains(.variant) }
+    package var isVariant: Bool { self.storage.derived { $0.keys.subject }.contains(.variant) }
 
     /// Whether the bytes need no network: a `file:` or `data:` URL.
-    var isLocal: Bool { self.storage.derived { $0.keys.subject }.contains(.local) }
+    package var isLocal: Bool { self.storage.derived { $0.keys.subject }.contains(.local) }
 
     /// The scale of the image.
-    var imageScale: Double { self.storage.rendering.scale ?? ScaleName.scale(in: self.url) }
+    package var imageScale: Double { self.storage.rendering.scale ?? ScaleName.scale(in: self.url) }
 
     // MARK: Text and equality
 
     /// The URL for messages, without credentials, and cut if it is long.
-    var displayURL: String {
+    package var displayURL: String {
         let text = self.url.withoutCredentials.text
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
@@ -286,9 +292,15 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// Throws if the request makes no sense for a loader with, or without, a fetcher for any scheme.
     ///
     /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
+    @inlinable
     @inline(__always)
-    func check(fetchesAnyScheme: Bool) throws(LoadError) {
+    package func check(fetchesAnyScheme: Bool) throws(LoadError) {
         guard !self.storage.derived({ $0.verdict.isSound }) else { return }
+        try self.checkParts(fetchesAnyScheme: fetchesAnyScheme)
+    }
+
+    @usableFromInline
+    func checkParts(fetchesAnyScheme: Bool) throws(LoadError) {
         let fetchesAnyScheme = fetchesAnyScheme || self.source.fetcher != nil
         try self.storage.check(self.storage.derived { $0.keys.scheme }, fetchesAnyScheme: fetchesAnyScheme)
     }

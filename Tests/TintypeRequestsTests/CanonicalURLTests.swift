@@ -2,8 +2,9 @@
 
 import FoundationEssentials
 import Testing
+import TintypeCaching
 
-@testable import Tintype
+@testable import TintypeRequests
 
 /// URLs are compared as RFC 3986 normalises them.
 @Suite struct CanonicalURLTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeCaching
 import TintypeHTTP
 
@@ -213,7 +213,7 @@ struct CanonicalURL {
 
 extension URL {
     /// The text of the URL without a user and a password, and those two apart.
-    var withoutCredentials: (text: String, credentials: String?) {
+    package var withoutCredentials: (text: String, credentials: String?) {
         let text = self.absoluteString
         guard let user = self.user() else { return (text, nil) }
         let credentials = user + (self.password().map { ":\($0)" } ?? "")

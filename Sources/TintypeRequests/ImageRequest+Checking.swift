@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import TintypeCoding
+import TintypeDownloading
 import TintypeTransforms
 
 // The loader refuses requests that make no sense before any work.

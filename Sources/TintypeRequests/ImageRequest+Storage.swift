@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-import TintypeCaching
+public import Synchronization
+public import TintypeCaching
 import TintypeDownloading
 import TintypeImage
 
@@ -11,6 +11,7 @@ extension ImageRequest {
     /// Sendable although unchecked: the parts change only while one request has the storage for itself, whose `mutating`
     /// methods alone change it, as the elements of an array do. The derived values are immutable. The first thread that
     /// needs them publishes them once; only such a change, or the end of the storage, releases them.
+    @usableFromInline
     final class Storage: @unchecked Sendable {
         var source: Source
         var rendering: Rendering
@@ -20,7 +21,7 @@ extension ImageRequest {
         var alternatives: [ImageRequest] = []
         var fallback: Image?
         /// Counted by hand: on a hit in memory a reference costs more than the look-up itself.
-        private let known: Atomic<Unmanaged<Derived>?>
+        @usableFromInline let known: Atomic<Unmanaged<Derived>?>
 
         init(
             _ source: Source,
@@ -49,13 +50,15 @@ extension ImageRequest {
         }
 
         /// Returns a derived value.
+        @inlinable
         @inline(__always)
         func derived<Part>(_ part: (Derived) -> Part) -> Part {
             (self.known.load(ordering: .acquiring) ?? self.derive())._withUnsafeGuaranteedRef(part)
         }
 
+        @usableFromInline
         @inline(never)
-        private func derive() -> Unmanaged<Derived> {
+        func derive() -> Unmanaged<Derived> {
             let keys = Derived.Keys(self)
             let derived = Unmanaged.passRetained(Derived(keys, Derived.Verdict(self, keys)))
             let (isFirst, first) = self.known.compareExchange(
@@ -127,9 +130,10 @@ extension ImageRequest {
     }
 
     /// The values that follow from a request, above all the keys: deriving them takes longer than making the request.
+    @usableFromInline
     final class Derived: Sendable {
-        let keys: Keys
-        let verdict: Verdict
+        @usableFromInline let keys: Keys
+        @usableFromInline let verdict: Verdict
 
         init(_ keys: Keys, _ verdict: Verdict) {
             self.keys = keys
@@ -137,9 +141,10 @@ extension ImageRequest {
         }
 
         /// The values that follow from the source, the rendering and the identifying options.
+        @usableFromInline
         struct Keys: Sendable {
             let source: CacheKey
-            let image: CacheKey
+            @usableFromInline let image: CacheKey
             let resource: CacheKey
             let scheme: URLScheme
             let subject: CachingPlan.Subject
@@ -156,10 +161,11 @@ extension ImageRequest {
         }
 
         /// The values that follow from the whole request.
+        @usableFromInline
         struct Verdict: Sendable, Equatable {
             /// Whether the request makes sense for any loader.
-            let isSound: Bool
-            let uncheckedMemory: CachingPlan.UncheckedMemory
+            @usableFromInline let isSound: Bool
+            @usableFromInline let uncheckedMemory: CachingPlan.UncheckedMemory
 
             init(_ storage: Storage, _ keys: Keys) {
                 self.isSound = (try? storage.check(keys.scheme, fetchesAnyScheme: false)) != nil

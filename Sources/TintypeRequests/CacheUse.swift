@@ -13,7 +13,7 @@ public struct CacheUse: Sendable, Hashable {
     /// A ``CachePolicy/reload`` removes older entries from the other tiers.
     public var store: CacheTiers { didSet { self.followsLoader = false } }
     /// Whether the loader's configuration decides about the tiers that store the result.
-    private(set) var followsLoader = false
+    package private(set) var followsLoader = false
 
     /// Creates a choice, by default of both tiers to query and to fill.
     ///
@@ -47,7 +47,7 @@ public struct CacheUse: Sendable, Hashable {
     public static let none = CacheUse(query: .none, store: .none)
 
     /// Returns the choice without `tiers`.
-    func subtracting(_ tiers: CacheTiers) -> CacheUse {
+    package func subtracting(_ tiers: CacheTiers) -> CacheUse {
         CacheUse(query: self.query.subtracting(tiers), store: self.store.subtracting(tiers))
     }
 }

@@ -4,6 +4,7 @@ public import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 @_exported public import TintypeErrors
+public import TintypeHTTP
 
 /// The error of a load.
 ///
@@ -24,11 +25,11 @@ public struct LoadError: TintypeError {
     /// The underlying error: a `DownloadError`, a `CodingError`, a `CacheError`, or another one.
     public let underlyingError: (any Error)?
     /// The errors of the request and its alternatives, in the order of the attempts; empty without alternatives.
-    public internal(set) var attempts: [LoadAttempt] = []
+    public package(set) var attempts: [LoadAttempt] = []
     /// The header fields of the origin's response, if it answered; of the cached response for ``TintypeErrorCode/notModified``.
     ///
     /// A server that forwards the condition of a client takes the `ETag` of its 304 from here.
-    public internal(set) var headers: HeaderFields
+    public package(set) var headers: HeaderFields
 
     /// The status of the origin's response, if it answered; otherwise `nil`.
     public var status: Int? { (self.underlyingError as? DownloadError)?.status }
@@ -71,6 +72,11 @@ public struct LoadAttempt: Sendable {
     public let request: ImageRequest
     /// The error.
     public let error: LoadError
+
+    package init(request: ImageRequest, error: LoadError) {
+        self.request = request
+        self.error = error
+    }
 }
 
 extension LoadError: LocalizedError {
@@ -83,7 +89,7 @@ extension LoadError {
     ///
     /// Cancellations and `LoadError`s stay as
     /// they are; all others are wrapped.
-    static func wrapping(_ error: any Error) -> any Error {
+    package static func wrapping(_ error: any Error) -> any Error {
         switch error {
         case is CancellationError, is LoadError: error
         // Cache errors have codes of their own here. Only stores report them.
@@ -94,7 +100,7 @@ extension LoadError {
     }
 
     /// Creates the error for a request that waits for the store.
-    init(storing error: any Error) {
+    package init(storing error: any Error) {
         let cacheError = error as? CacheError
         let named: Set<Code> = [
             .diskFull, .cacheNotWritable, .cacheNotPrivate, .tooManyOpenFiles, .tooManyThreads, .outOfMemory,

@@ -79,10 +79,10 @@ extension ImageRequest.Source {
 
 extension ImageRequest {
     /// The text for HTTP's rules instead of the field `Authorization`; never sent.
-    var authorization: String? { self.headers["Authorization"] ?? self.source.credentials?.identity }
+    package var authorization: String? { self.headers["Authorization"] ?? self.source.credentials?.identity }
 
     /// The fields of the request for HTTP's rules.
-    var judgedHeaders: HeaderFields {
+    package var judgedHeaders: HeaderFields {
         guard self.headers["Authorization"] == nil, let authorization else { return self.headers }
         return self.headers + [HeaderField(name: "Authorization", value: authorization)]
     }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import TintypeCaching
+package import TintypeCaching
 public import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
-import TintypeRendering
 
 /// The encoding of an image: the format and all options of its coder, or several of them from which the image chooses.
 public struct OutputEncoding: Sendable, Hashable {
     /// A format and the options of its coder.
-    struct Choice: Sendable, Hashable {
-        let format: ImageFormat
-        let options: EncodeOptions
+    package struct Choice: Sendable, Hashable {
+        package let format: ImageFormat
+        package let options: EncodeOptions
     }
 
     /// The format; of an ``automatic(among:frameLimit:)`` encoding, the first one.
@@ -26,7 +25,7 @@ public struct OutputEncoding: Sendable, Hashable {
     /// The other formats of an automatic encoding, in their order.
     private let others: [Choice]
     /// The number of this encoding in look-ups in memory, within this process.
-    let number: UInt64
+    package let number: UInt64
     /// The number of this encoding with a frame limit of 1.
     private let stillNumber: UInt64
 
@@ -126,22 +125,22 @@ public struct OutputEncoding: Sendable, Hashable {
     }
 
     /// The formats with their options, in order of preference.
-    var choices: [Choice] { [Choice(format: self.format, options: self.options)] + self.others }
+    package var choices: [Choice] { [Choice(format: self.format, options: self.options)] + self.others }
 
     /// Returns the encoding for a request with these options, which may ask for the first frame alone.
-    func limited(by options: LoadOptions) -> OutputEncoding {
+    package func limited(by options: LoadOptions) -> OutputEncoding {
         options.contains(.firstFrameOnly) ? OutputEncoding(self.choices, frameLimit: 1) : self
     }
 
     /// Returns the number of the encoding for a request with these options.
-    func number(for options: LoadOptions) -> UInt64 {
+    package func number(for options: LoadOptions) -> UInt64 {
         options.contains(.firstFrameOnly) ? self.stillNumber : self.number
     }
 
     /// Returns the key of an image in this encoding.
     ///
     /// A new key and its name on disk take a microsecond, so the keys in use are remembered.
-    func key(of image: CacheKey) -> CacheKey {
+    package func key(of image: CacheKey) -> CacheKey {
         let pair = EncodedPair(image: image, encoding: self)
         if let key = Self.keys.withLock({ $0[pair] }) { return key }
         let key = image.derived(self.name)
@@ -185,26 +184,5 @@ public struct OutputEncoding: Sendable, Hashable {
         let children = Mirror(reflecting: value).children
         guard !children.isEmpty else { return "\(value)" }
         return "(" + children.map { "\($0.label ?? ""):\(self.text(of: $0.value))" }.joined(separator: ",") + ")"
-    }
-}
-
-extension OutputEncoding {
-    /// Returns the format and the options for an image, as ``automatic(among:frameLimit:)`` describes.
-    ///
-    /// - Parameters:
-    ///   - image: The image, or the first frame of an animation.
-    ///   - isAnimated: Whether several frames are to be encoded if the format holds them.
-    ///   - pipeline: The coders, and the lanes on which pixels are read if they decide.
-    /// - Returns: The choice.
-    /// - Throws: `CancellationError`.
-    func choice(for image: Image, isAnimated: Bool, by pipeline: EncodePipeline) async throws -> Choice {
-        let choices = self.choices
-        guard choices.count > 1 else { return choices[0] }
-        if let own = choices.first(where: { $0.format == image.sourceFormat }) { return own }
-        let animated = isAnimated ? choices.filter { pipeline.writesAnimations(as: $0.format) } : []
-        if let choice = animated.first(where: { $0.format != .png }) ?? animated.first { return choice }
-        // All other formats that are written hold transparency.
-        guard choices[0].format == .jpeg, try await pipeline.hasTransparency(image) else { return choices[0] }
-        return choices.first { $0.format != .jpeg } ?? choices[0]
     }
 }
