@@ -120,7 +120,7 @@ import TintypeTestTraits
     @Test func `the file of an entry that only a farther tier has is one of the disk`() async throws {
         let folder = try ScratchFolder()
         let disk = DiskCache(.init(directory: folder.url))
-        let cache = CacheActor(tiers: [disk, self.far])
+        let cache = CacheActor(tiers: [disk, self.far], timeBudget: .seconds(60))
         #expect(try await cache.file(for: self.key) == nil)
         self.far[self.key] = makeData(10)
         let file = try #require(try await cache.file(for: self.key))
@@ -170,7 +170,7 @@ import TintypeTestTraits
 
     @Test func `a store replaces the entries of tiers that do not accept it`() async throws {
         let small = RecordingTier("small", byteLimit: 15)
-        let cache = CacheActor(tiers: [small, self.far])
+        let cache = CacheActor(tiers: [small, self.far], timeBudget: .seconds(60))
         try await self.store(10, in: cache)
         #expect(small[self.key] == makeData(10))
         try await self.store(20, in: cache)
@@ -379,7 +379,7 @@ import TintypeTestTraits
 
     @Test func `a tier that accepts no entry of a key is neither asked nor changed`() async throws {
         let tier = RecordingTier("none", byteLimit: -1)
-        let cache = CacheActor(tiers: [tier, self.far])
+        let cache = CacheActor(tiers: [tier, self.far], timeBudget: .seconds(60))
         try await self.store(10, in: cache)
         #expect(try await cache.entry(for: self.key)?.tier == "far")
         #expect(try await cache.remove(self.key))
@@ -429,7 +429,7 @@ import TintypeTestTraits
 
     @Test func `a tier with three functions stores originals only, and loses them with their family`() async throws {
         let tier = LeastTier()
-        let cache = CacheActor(tiers: [tier])
+        let cache = CacheActor(tiers: [tier], timeBudget: .seconds(60))
         try await self.store(10, in: cache)
         let variant = self.key.derived("x")
         let refusal = await #expect(throws: CacheError.self) {
@@ -507,7 +507,7 @@ import TintypeTestTraits
     // MARK: Turns
 
     @Test func `the turn of a load ends after its stores`() async throws {
-        let cache = CacheActor(tiers: [self.near])
+        let cache = CacheActor(tiers: [self.near], timeBudget: .seconds(60))
         let gate = Gate()
         self.near.hold { if $0.hasPrefix("store") { await gate.wait() } }
         try await cache.takingTurns {
@@ -523,7 +523,7 @@ import TintypeTestTraits
 
     @Test func `a load takes no turn for an entry that it finds, and none outside of a load`() async throws {
         self.near[self.key] = makeData(10)
-        let cache = CacheActor(tiers: [self.near])
+        let cache = CacheActor(tiers: [self.near], timeBudget: .seconds(60))
         try await cache.takingTurns { _ = try await cache.entry(for: self.key) }
         _ = try await cache.entry(for: CacheKey("b"))
         await cache.waitForPendingStores()
@@ -532,7 +532,7 @@ import TintypeTestTraits
 
     @Test(arguments: ["throws", "is cancelled", "fails to look"])
     func `a turn ends with a load that`(_ end: String) async throws {
-        let cache = CacheActor(tiers: [self.near])
+        let cache = CacheActor(tiers: [self.near], timeBudget: .seconds(60))
         self.near.fails = end == "fails to look"
         let load = Task {
             try await cache.takingTurns {
@@ -550,7 +550,7 @@ import TintypeTestTraits
     }
 
     @Test func `a turn ends even if the family is suspect and cannot be repaired`() async throws {
-        let cache = CacheActor(tiers: [self.near])
+        let cache = CacheActor(tiers: [self.near], timeBudget: .seconds(60))
         await cache.takingTurns {
             _ = try? await cache.entry(for: self.key)
             self.near.fails = true
@@ -561,7 +561,7 @@ import TintypeTestTraits
     }
 
     @Test func `turns go on while a store in the background holds them`() async throws {
-        let cache = CacheActor(tiers: [self.near])
+        let cache = CacheActor(tiers: [self.near], timeBudget: .seconds(60))
         let store: @Sendable (Data) async -> Void = { data in
             _ = try? await cache.storeAndWait(nil, data: data, metadata: .sample, for: self.key)
         }
