@@ -312,8 +312,7 @@ let package = Package(
             "TintypeRequestsTests",
             [
                 "TintypeRequests", "TintypeCaching", "TintypeCoding", "TintypeDownloading", "TintypeErrors",
-                "TintypeHTTP",
-                "TintypeImage", "TintypeTransforms", "TintypeTestSupport",
+                "TintypeHTTP", "TintypeTransforms",
             ]
         ),
         tests("TintypeTransformsTests", ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]),
@@ -335,8 +334,7 @@ let package = Package(
             "TintypeTests",
             [
                 "Tintype", "TintypeConcurrency", "TintypeFlights", "TintypeHTTP", "TintypePrometheus",
-                "TintypeRequests",
-                "TintypeTargets", "TintypeTestSupport", "TintypeOrderStorm",
+                "TintypeRequests", "TintypeTargets", "TintypeTestSupport", "TintypeOrderStorm",
             ]
         ),
         tests(

@@ -3,7 +3,6 @@
 import TintypeConcurrency
 public import TintypeDownloading
 public import TintypeImage
-import TintypeRequests
 
 /// An event of a load; the last one is ``finished(_:)``.
 public enum LoadEvent: Sendable {

@@ -2,7 +2,7 @@
 
 /// The rule for when a load asks the origin although the cache has a response.
 ///
-/// A request's `CacheUse` decides which tiers a load queries and fills.
+/// Only loaders use it. A request's `CacheUse` decides which tiers a load queries and fills.
 public enum CachePolicy: Sendable, Hashable {
     /// Never asks if a response is cached, until it is evicted or its age limit is over.
     ///
@@ -17,7 +17,7 @@ public enum CachePolicy: Sendable, Hashable {
     /// Always asks, unless the response is fresh and `immutable`. The load serves the cached image if the origin
     /// confirms it, and loads it again if not.
     ///
-    /// `LoaderActor.events(for:)` reports the cached image first.
+    /// `LoaderActor.events(for:)` reports the cached image first, as `LoadEvent.cached(_:)`.
     case revalidate
     /// Always asks, and ignores the cache. The answer replaces the cached image in every tier, also in tiers that do
     /// not store it because of `CacheUse.store` or because the origin forbids it. No load that begins after the

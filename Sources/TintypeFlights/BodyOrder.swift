@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
+import FoundationEssentials
 package import TintypeCaching
 
 /// The newest body of each source, and the images that were made of it.
@@ -28,7 +28,7 @@ package struct BodyOrder: Sendable {
         /// The flights that must know the body: flights of its source, and of other sources that may select it.
         package var flights: Set<ID> = []
         /// The flights that no new waiter may join, because they make their products of older bodies.
-        package var closed: Set<ID> = []
+        var closed: Set<ID> = []
     }
 
     private struct Flight {
@@ -71,12 +71,12 @@ package struct BodyOrder: Sendable {
     ///
     /// Beyond the limit the order forgets the sources that were not loaded for the longest time. A new body of such a source
     /// does not make its images obsolete: they stay in the cache until they are evicted or stale.
-    package init(limit: Int) {
+    init(limit: Int) {
         self.limit = limit
     }
 
     /// Whether there is no flight; sources whose images are remembered do not count.
-    package var isEmpty: Bool {
+    var isEmpty: Bool {
         self.flights.isEmpty && self.clearings.isEmpty && self.sources.values.allSatisfy { $0.flights.isEmpty }
             && self.sourcesOfOrigin.allSatisfy { origin, sources in
                 !sources.isEmpty && sources.allSatisfy { self.sources[$0]?.origin == origin }
@@ -84,13 +84,13 @@ package struct BodyOrder: Sendable {
     }
 
     /// The number of sources that are loaded, or whose images are remembered.
-    package var sourceCount: Int { self.sources.count }
+    var sourceCount: Int { self.sources.count }
 
     /// Returns the newest known body of a source.
     ///
     /// If another source has replaced it, that is the other source's body as long as flights from before may store images of
     /// older ones.
-    package func newestBody(of source: CacheKey) -> UInt64? {
+    func newestBody(of source: CacheKey) -> UInt64? {
         self.sources[source].flatMap { $0.body ?? $0.replacement?.body }
     }
 
@@ -101,7 +101,7 @@ package struct BodyOrder: Sendable {
 
     // MARK: Flights
 
-    package mutating func begin(_ id: ID, _ product: Product) {
+    mutating func begin(_ id: ID, _ product: Product) {
         self.flights[id] = Flight(product: product)
         var source = self.takeSource(of: product)
         source.flights.insert(id)
@@ -110,11 +110,11 @@ package struct BodyOrder: Sendable {
     }
 
     /// Notes that a flight for bytes looks at the disk once more, because it may ask the origin now.
-    package mutating func restart(_ id: ID) {
+    mutating func restart(_ id: ID) {
         if self.flights[id]?.product.kind == .bytes { self.flights[id]?.isOutdated = false }
     }
 
-    package mutating func end(_ id: ID) {
+    mutating func end(_ id: ID) {
         self.clearings[id] = nil
         guard let key = self.flights.removeValue(forKey: id)?.product.source else { return }
         self.sources[key]?.flights.remove(id)
@@ -136,7 +136,7 @@ package struct BodyOrder: Sendable {
     /// `date` is the time at which the origin sent or confirmed the body. The flights `waiting` wait for flight `id`, and the
     /// flights `awaiting` are going to have the body or a newer one, directly or through others. Make the changes before the
     /// flight ends.
-    package mutating func accept(
+    mutating func accept(
         _ body: UInt64,
         from id: ID,
         _ arrival: Arrival,
@@ -189,7 +189,7 @@ package struct BodyOrder: Sendable {
     /// Records a product in the cache that was found without a flight, made of a body that is admitted.
     ///
     /// Counts as a use of the source after flight `id`.
-    package mutating func keep(_ product: Product, madeOf body: UInt64, after id: ID) {
+    mutating func keep(_ product: Product, madeOf body: UInt64, after id: ID) {
         if self.sources[product.source]?.images.contains(product.key) ?? false {
             self.sources[product.source]?.lastUse = id
             return

@@ -40,7 +40,9 @@ package struct Demand: Hashable, Sendable {
 }
 
 extension Demand {
-    /// Creates the demand of a waiter that asks for no extras.
+    /// Creates the demand of a waiter that asks only for a priority.
+    ///
+    /// The compiler's own initialiser is not visible outside the module.
     package init(priority: DownloadPriority = .veryLow) {
         self.init(priority: priority, showsPreviews: false)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import TintypeDownloading
+import TintypeDownloading
 
 /// The flights of a loader, their waiters, and the demand of each flight.
 ///
@@ -66,9 +66,9 @@ package struct FlightTable: Sendable {
     package private(set) var lastID: ID = 0
 
     /// Whether there is no flight and no waiter.
-    package var isEmpty: Bool { self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty }
+    var isEmpty: Bool { self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty }
 
-    package mutating func makeID() -> ID {
+    mutating func makeID() -> ID {
         self.lastID += 1
         return self.lastID
     }
@@ -89,7 +89,7 @@ package struct FlightTable: Sendable {
     package func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
 
     /// Returns the product of a flight that has not ended.
-    package func product(of id: ID) -> Product? { self.flights[id]?.product }
+    func product(of id: ID) -> Product? { self.flights[id]?.product }
 
     /// Returns the demand of a flight; `nil` if it has ended or was abandoned.
     package func demand(of id: ID) -> Demand? {
@@ -100,14 +100,14 @@ package struct FlightTable: Sendable {
     package func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
 
     /// Returns the flights that wait for the product of flight `id`.
-    package func flightsWaiting(for id: ID) -> Set<ID> {
+    func flightsWaiting(for id: ID) -> Set<ID> {
         (self.flights[id]?.waiters.values).map { interests in
             interests.reduce(into: []) { if case .flight(let other) = $1 { $0.insert(other) } }
         } ?? []
     }
 
     /// Returns the flights that wait for any of `ids`, or for flights that do.
-    package func flightsDepending(on ids: Set<ID>) -> Set<ID> {
+    func flightsDepending(on ids: Set<ID>) -> Set<ID> {
         var found: Set<ID> = []
         var rest = Array(ids)
         while let id = rest.popLast() {
@@ -119,7 +119,7 @@ package struct FlightTable: Sendable {
     // MARK: Changes
 
     /// Lets `waiter` wait for `product`: joins the flight that makes it, or starts one.
-    package mutating func join(_ product: Product, waiter: ID, interest: Interest) -> [Action] {
+    mutating func join(_ product: Product, waiter: ID, interest: Interest) -> [Action] {
         // An abandoned flight needs nothing any more.
         if case .flight(let id) = interest, self.flights[id]?.isAbandoned ?? true {
             return [.dismiss(waiter: waiter, from: nil)]
@@ -145,14 +145,14 @@ package struct FlightTable: Sendable {
     /// Removes `waiter`, and abandons its flight if it was the last one.
     ///
     /// Does nothing for a waiter that was resumed before.
-    package mutating func leave(_ waiter: ID) -> [Action] {
+    mutating func leave(_ waiter: ID) -> [Action] {
         var actions: [Action] = []
         self.leave(waiter, &actions)
         return actions
     }
 
     /// Removes a flight whose task has ended, and resumes its waiters.
-    package mutating func finish(_ id: ID) -> [Action] {
+    mutating func finish(_ id: ID) -> [Action] {
         self.close(id)
         guard let flight = self.flights.removeValue(forKey: id) else { return [] }
         var actions: [Action] = []
@@ -165,7 +165,7 @@ package struct FlightTable: Sendable {
     }
 
     /// Removes all callers, and abandons the flights that need no waiter to go on.
-    package mutating func leaveAll() -> [Action] {
+    mutating func leaveAll() -> [Action] {
         var actions: [Action] = []
         for waiter in self.flightOfWaiter.keys.sorted() {
             guard let id = self.flightOfWaiter[waiter], let interest = self.flights[id]?.waiters[waiter] else {
@@ -184,13 +184,13 @@ package struct FlightTable: Sendable {
     }
 
     /// Lets no new waiter join a flight, so that the next one starts another flight.
-    package mutating func close(_ id: ID) {
+    mutating func close(_ id: ID) {
         guard let product = self.flights[id]?.product, self.flightOfProduct[product] == id else { return }
         self.flightOfProduct[product] = nil
     }
 
     /// Makes a flight at least as urgent as the flights that wait until it has asked the origin.
-    package mutating func inherit(_ priority: DownloadPriority, by id: ID) -> [Action] {
+    mutating func inherit(_ priority: DownloadPriority, by id: ID) -> [Action] {
         guard let flight = self.flights[id], flight.inheritedPriority != priority else { return [] }
         var actions: [Action] = []
         self.flights[id]?.inheritedPriority = priority

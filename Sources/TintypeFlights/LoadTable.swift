@@ -24,7 +24,7 @@ package struct LoadTable: Sendable {
     }
 
     /// Whether there is no flight and no waiter.
-    package var isEmpty: Bool { self.flights.isEmpty && self.turns.isEmpty && self.bodies.isEmpty }
+    var isEmpty: Bool { self.flights.isEmpty && self.turns.isEmpty && self.bodies.isEmpty }
 
     /// The number of sources that are loaded, or whose images are remembered.
     package var sourceCount: Int { self.bodies.sourceCount }

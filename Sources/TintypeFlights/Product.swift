@@ -18,19 +18,19 @@ extension FlightTable {
             case store(ID)
         }
 
-        package var kind: Kind
-        package var key: CacheKey
+        package private(set) var kind: Kind
+        package private(set) var key: CacheKey
         /// The key of the bytes of which it is made.
         package let source: CacheKey
         /// The resource that is requested for the bytes, shared by sources that may select the same response.
         package let origin: CacheKey
         /// The tiers that may answer: for the bytes, and for the image.
-        package var queries: [CacheTiers]
+        private var queries: [CacheTiers]
         /// The other rules of requests that must be equal for their loads to share a flight.
-        package var terms: Terms?
-        package var policy: CachePolicy
-        package var usesHTTPKeys: Bool
-        package var mayServeStale: Bool
+        private let terms: Terms?
+        let policy: CachePolicy
+        var usesHTTPKeys: Bool
+        private let mayServeStale: Bool
         /// The body of which the load has an image already.
         package var held: UInt64?
         /// The body that a caller gives, instead of any that could be found.
@@ -59,7 +59,7 @@ extension FlightTable {
         }
 
         /// Whether the product is made of a body and stored in the cache.
-        package var isOfBody: Bool { self.kind == .image || self.kind == .encoded }
+        var isOfBody: Bool { self.kind == .image || self.kind == .encoded }
 
         /// Hashes the key and the kind: products that differ in anything else seldom have the same key.
         package func hash(into hasher: inout Hasher) {
@@ -67,17 +67,28 @@ extension FlightTable {
             hasher.combine(self.kind)
         }
 
-        /// Rules that the table compares, and does not know.
-        package struct Terms: Equatable, Sendable {
-            private let rules: any Equatable & Sendable
+        /// Returns the product in an encoding, which `tiers` may answer as well.
+        package func encoded(as key: CacheKey, querying tiers: CacheTiers) -> Self {
+            var product = self
+            (product.kind, product.key) = (.encoded, key)
+            product.queries.append(tiers)
+            return product
+        }
 
-            package init(_ rules: some Equatable & Sendable) {
-                self.rules = rules
-            }
+        /// The rules of a request, which the table compares without knowing their type.
+        ///
+        /// The rules are boxed, because most requests leave all of them to the loader.
+        package indirect enum Terms: Equatable, Sendable {
+            case rules(any Equatable & Sendable)
 
             package static func == (left: Terms, right: Terms) -> Bool {
-                func isRight<Rules: Equatable>(_ rules: Rules) -> Bool { rules == right.rules as? Rules }
-                return isRight(left.rules)
+                switch (left, right) {
+                case (.rules(let left), .rules(let right)): Self.areEqual(left, right)
+                }
+            }
+
+            private static func areEqual<Rules: Equatable>(_ left: Rules, _ right: any Equatable) -> Bool {
+                left == right as? Rules
             }
         }
     }

@@ -13,7 +13,7 @@ public struct CacheUse: Sendable, Hashable {
     /// A ``CachePolicy/reload`` removes older entries from the other tiers.
     public var store: CacheTiers { didSet { self.followsLoader = false } }
     /// Whether the loader's configuration decides about the tiers that store the result.
-    package private(set) var followsLoader = false
+    private(set) var followsLoader = false
 
     /// Creates a choice, by default of both tiers to query and to fill.
     ///
@@ -25,7 +25,7 @@ public struct CacheUse: Sendable, Hashable {
         self.store = store
     }
 
-    /// Queries all tiers, and fills the loader's ``LoaderActor/Configuration/variantTiers``; the default for variants.
+    /// Queries all tiers, and fills the loader's `LoaderActor.Configuration.variantTiers`; the default for variants.
     public static let ofLoader = {
         var use = CacheUse(query: .all, store: .memory)
         use.followsLoader = true
@@ -47,7 +47,7 @@ public struct CacheUse: Sendable, Hashable {
     public static let none = CacheUse(query: .none, store: .none)
 
     /// Returns the choice without `tiers`.
-    package func subtracting(_ tiers: CacheTiers) -> CacheUse {
+    func subtracting(_ tiers: CacheTiers) -> CacheUse {
         CacheUse(query: self.query.subtracting(tiers), store: self.store.subtracting(tiers))
     }
 }

@@ -60,7 +60,7 @@ package struct CachingPlan: Sendable, Hashable {
     }
 
     /// Whether the memory may answer without a check of the entry's metadata.
-    package var answersUnchecked: Bool { self.image.query.contains(.memory) && self.policy.servesAnyAge }
+    var answersUnchecked: Bool { self.image.query.contains(.memory) && self.policy.servesAnyAge }
 
     /// Whether the disk may have the original bytes.
     package var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }
@@ -92,9 +92,9 @@ extension CachingPlan {
         }
 
         /// The loaders whose own policy serves cached images of any age.
-        package static let ofTrustingLoaders = UncheckedMemory(rawValue: 1)
+        @inlinable package static var ofTrustingLoaders: Self { Self(rawValue: 1) }
         /// All loaders, because of the request's own policy.
-        package static let ofAllLoaders = UncheckedMemory(rawValue: 2)
+        static var ofAllLoaders: Self { Self(rawValue: 2) }
     }
 }
 

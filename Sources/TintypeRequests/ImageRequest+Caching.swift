@@ -17,9 +17,9 @@ extension ImageRequest {
         /// The tiers for variants: images made of the original, such as a thumbnail.
         ///
         /// By default a load queries all tiers, and stores the variant in the loader's
-        /// ``LoaderActor/Configuration/variantTiers``. To store it on disk, the loader encodes it: as PNG if it has
+        /// `LoaderActor.Configuration.variantTiers`. To store it on disk, the loader encodes it: as PNG if it has
         /// transparency, otherwise as JPEG of quality 90. ``variantEncoder`` and
-        /// ``LoaderActor/Configuration/variantEncoder`` change that.
+        /// `LoaderActor.Configuration.variantEncoder` change that.
         public var variants: CacheUse
         /// When the loader asks the origin whether a cached response is current, or `nil` for the loader's policy.
         public var policy: CachePolicy?

@@ -23,7 +23,7 @@ extension ImageRequest {
         private var fields: HeaderFields
         /// The text that replaces the URL in cache keys.
         ///
-        /// `nil` uses the result of ``LoaderActor/Configuration/keyFilter``, or the URL. With a key, URLs that are
+        /// `nil` uses the result of `LoaderActor.Configuration.keyFilter`, or the URL. With a key, URLs that are
         /// signed or that expire name one image: their loads share a flight, which uses the URL of the first one. The
         /// other properties of the source, such as the credentials, separate requests as before.
         public var cacheKey: String?

@@ -28,7 +28,7 @@ public import TintypeTransforms
 /// request.transport.timeouts.total = .seconds(20)
 /// ```
 public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
-    @usableFromInline var storage: Storage
+    @usableFromInline private(set) var storage: Storage
 
     /// Creates a request of its parts.
     ///
@@ -117,7 +117,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The requests to try in order if this one fails; none by default.
     ///
     /// Each has a size, tiers and a policy of its own. A cancelled load tries none of them. If one succeeds,
-    /// ``ImageResponse/alternative`` is its index. If all fail, ``LoadError/attempts`` has their errors.
+    /// `ImageResponse.alternative` is its index. If all fail, ``LoadError/attempts`` has their errors.
     public var alternatives: [ImageRequest] {
         get { self.storage.alternatives }
         set { self.change { $0.alternatives = newValue } }
@@ -227,8 +227,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The loaders whose memory answers the request unchecked.
-    @inlinable
-    package var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
+    var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
 
     /// Returns the result of `look` for the image's key, which is lent: counting a reference to the key would take a fifth
     /// of the time of a hit in memory.

@@ -73,6 +73,7 @@ public struct LoadAttempt: Sendable {
     /// The error.
     public let error: LoadError
 
+    /// Creates the record of a failed attempt.
     package init(request: ImageRequest, error: LoadError) {
         self.request = request
         self.error = error
@@ -87,8 +88,7 @@ extension LoadError: LocalizedError {
 extension LoadError {
     /// Returns the error that a load throws for an error of one of its parts.
     ///
-    /// Cancellations and `LoadError`s stay as
-    /// they are; all others are wrapped.
+    /// Cancellations and `LoadError`s stay as they are; all others are wrapped.
     package static func wrapping(_ error: any Error) -> any Error {
         switch error {
         case is CancellationError, is LoadError: error

@@ -18,30 +18,30 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// about as much as the image, so there are few, and often none for a JPEG. Previews of a thumbnail cost less, so
     /// there are more.
     public static let previews = LoadOptions(rawValue: 1 << 1)
-    /// Returns the encoded bytes with the image, as ``ImageResponse/data``.
+    /// Returns the encoded bytes with the image, as `ImageResponse.data`.
     public static let keepData = LoadOptions(rawValue: 1 << 2)
     /// Keeps the stored samples and returns their colour profile with the image, instead of converting to sRGB.
     public static let keepColorProfile = LoadOptions(rawValue: 1 << 3)
     /// Waits until the bytes are on disk.
     ///
-    /// If the store fails, ``ImageResponse/storeError`` has the reason.
+    /// If the store fails, `ImageResponse.storeError` has the reason.
     public static let waitForStore = LoadOptions(rawValue: 1 << 4)
     /// Accepts TLS certificates that cannot be verified.
     ///
     /// Use it only to test your own servers. The cache keeps such images apart from images that were loaded with
     /// verified certificates.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
-    /// Treats an animation as a still image, its first frame: the response says so, and ``LoaderActor/frames(for:)``
+    /// Treats an animation as a still image, its first frame: the response says so, and `LoaderActor.frames(for:)`
     /// returns one frame.
     public static let firstFrameOnly = LoadOptions(rawValue: 1 << 6)
     /// Waits until the frames of an animation are decoded, as many as the loader keeps
-    /// (``LoaderActor/Configuration/framePoolByteLimit``).
+    /// (`LoaderActor.Configuration.framePoolByteLimit`).
     ///
     /// A damaged frame does not fail the load. It throws when it is requested.
     public static let preloadAllFrames = LoadOptions(rawValue: 1 << 7)
     /// Stores the newest preview in memory until the image is there; needs ``previews``.
     ///
-    /// A later load reports it first, as ``LoadEvent/preview(_:)``, and continues. It never counts as the image, and is
+    /// A later load reports it first, as `LoadEvent.preview(_:)`, and continues. It never counts as the image, and is
     /// never on disk.
     public static let keepPreviews = LoadOptions(rawValue: 1 << 8)
 
@@ -51,7 +51,7 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     public static let retryFailed = LoadOptions(rawValue: 1 << 9)
     /// Completes the download for the cache after its last caller has left, with the lowest priority.
     ///
-    /// A shutdown of the loader and ``LoaderActor/cancelAll()`` cancel it.
+    /// A shutdown of the loader and `LoaderActor.cancelAll()` cancel it.
     public static let finishDownload = LoadOptions(rawValue: 1 << 10)
 
     /// The options that change pixels, and separate images in the cache.

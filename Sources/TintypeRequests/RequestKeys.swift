@@ -4,6 +4,7 @@ package import FoundationEssentials
 package import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
+package import TintypeImage
 import TintypeTransforms
 
 /// Derives keys from requests.
@@ -113,8 +114,24 @@ package enum RequestKeys {
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
+    /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
+    ///
+    /// `decoding` names the coder and its options. No cache has an entry for it.
+    package static func step(
+        _ step: PixelLayout,
+        of request: ImageRequest,
+        decoding: String,
+        broughtBy id: UInt64,
+        part: String = ""
+    ) -> CacheKey {
+        let size = "\(step.width)x\(step.height), \(step.format)"
+        let name = "\(id), \(size), \(decoding)"
+        let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
+        return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
+    }
+
     /// Returns the transforms as a part of a line; one of them may be the program's own.
-    package static func line(_ key: String) -> String {
+    private static func line(_ key: String) -> String {
         let isLine = key.utf8.count <= 512 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         return isLine ? key : "transforms(\(self.digest(key)))"
     }

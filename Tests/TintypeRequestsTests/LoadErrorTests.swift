@@ -2,9 +2,11 @@
 
 import FoundationEssentials
 import Testing
-
-@testable import Tintype
-@testable import TintypeRequests
+import TintypeCaching
+import TintypeCoding
+import TintypeDownloading
+import TintypeErrors
+import TintypeRequests
 
 @Suite struct LoadErrorTests {
     @Test func `parts are wrapped with their code and message`() throws {

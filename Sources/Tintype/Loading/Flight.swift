@@ -4,8 +4,6 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeFlights
-import TintypeRendering
-import TintypeRequests
 
 /// The result of a flight.
 protocol FlightOutput: Sendable {

@@ -16,7 +16,7 @@ extension FlightTable.Product {
             source: request.sourceKey,
             origin: rules.resourceKey(of: request),
             queries: isImage ? [plan.bytes.query, plan.image.query] : [plan.bytes.query],
-            terms: FlightTerms(request, ofImage: isImage).map { Terms($0) },
+            terms: FlightTerms(request, ofImage: isImage).map { .rules($0) },
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale
@@ -30,9 +30,8 @@ extension FlightTable.Product {
         rules: FreshnessRules,
         mayServeStale: Bool
     ) {
-        self.init(.image, request, rules: rules, mayServeStale: mayServeStale)
-        (self.kind, self.key) = (.encoded, encoding.key(of: request.key))
-        self.queries.append(caching.query)
+        self = Self(.image, request, rules: rules, mayServeStale: mayServeStale)
+            .encoded(as: encoding.key(of: request.key), querying: caching.query)
     }
 }
 

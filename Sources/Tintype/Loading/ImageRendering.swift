@@ -39,7 +39,13 @@ struct ImageRendering: Sendable {
             var step = decoded
             for count in share.transformCounts {
                 let part = plan.partKey(count)
-                let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: part)
+                let key = RequestKeys.step(
+                    share.layout,
+                    of: request,
+                    decoding: request.renderingRequest.decodingName,
+                    broughtBy: id,
+                    part: part
+                )
                 step = try await self.shared(key) { [step] record in
                     // An earlier flight may have ended.
                     if let made = decoded[part] { return made }
@@ -62,7 +68,12 @@ struct ImageRendering: Sendable {
         _ id: FlightTable.ID
     ) async throws -> DecodePipeline.SharedStep? {
         let decoding = self.decoding
-        let key = RequestKeys.step(share.layout, of: self.request, broughtBy: id)
+        let key = RequestKeys.step(
+            share.layout,
+            of: self.request,
+            decoding: self.request.renderingRequest.decodingName,
+            broughtBy: id
+        )
         do {
             return try await self.shared(key) { record in
                 // An earlier flight may have ended.
@@ -124,22 +135,5 @@ extension ImageRequest {
             keepsColorProfile: self.options.contains(.keepColorProfile),
             firstFrameOnly: self.options.contains(.firstFrameOnly)
         )
-    }
-}
-
-extension RequestKeys {
-    /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
-    ///
-    /// No cache has an entry for it.
-    fileprivate static func step(
-        _ step: PixelLayout,
-        of request: ImageRequest,
-        broughtBy id: UInt64,
-        part: String = ""
-    ) -> CacheKey {
-        let size = "\(step.width)x\(step.height), \(step.format)"
-        let name = "\(id), \(size), \(request.renderingRequest.decodingName)"
-        let line = part.isEmpty ? "" : "\n|part(\(RequestKeys.line(part)))"
-        return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }
 }

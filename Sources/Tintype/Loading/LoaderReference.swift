@@ -2,7 +2,6 @@
 
 import TintypeCaching
 import TintypeFlights
-import TintypeRequests
 
 /// The way of a load to its loader, without keeping the loader alive: flights without callers end with it.
 struct LoaderReference: Sendable {

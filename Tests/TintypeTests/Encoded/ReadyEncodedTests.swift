@@ -6,7 +6,6 @@ import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import Tintype
-@testable import TintypeRequests
 
 /// Encoded images that a loader reads from disk without a flight, and changes during the read.
 @Suite(

@@ -6,7 +6,6 @@ import TintypeFlights
 import TintypeTestSupport
 
 @testable import Tintype
-@testable import TintypeRequests
 
 /// The keys and flights that each property of a request separates.
 @Suite struct RequestFieldTests {
