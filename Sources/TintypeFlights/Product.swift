@@ -29,7 +29,7 @@ extension FlightTable {
         /// The other rules of requests that must be equal for their loads to share a flight.
         private let terms: Terms?
         let policy: CachePolicy
-        var usesHTTPKeys: Bool
+        let usesHTTPKeys: Bool
         private let mayServeStale: Bool
         /// The body of which the load has an image already.
         package var held: UInt64?

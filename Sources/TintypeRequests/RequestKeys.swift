@@ -116,7 +116,7 @@ package enum RequestKeys {
 
     /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
     ///
-    /// `decoding` names the coder and its options. No cache has an entry for it.
+    /// `decoding` names the coder and its options. No cache has an entry under the key.
     package static func step(
         _ step: PixelLayout,
         of request: ImageRequest,

@@ -83,15 +83,14 @@ struct LoadWorld {
 
     private func makeProduct(_ random: inout SeededGenerator) -> Table.Product {
         let source = ["a", "ad", "ae"].randomElement(using: &random) ?? "a"
-        var product = Table.Product(
+        return Table.Product(
             kind: .image,
             key: CacheKey("\(source)\(Int.random(in: 0..<3, using: &random))"),
             source: CacheKey(source),
             origin: Self.origin,
-            policy: Bool.random(using: &random) ? .reload : .neverRevalidate
+            policy: Bool.random(using: &random) ? .reload : .neverRevalidate,
+            usesHTTPKeys: self.mode == .always || self.mode == .sometimes && Bool.random(using: &random)
         )
-        product.usesHTTPKeys = self.mode == .always || self.mode == .sometimes && Bool.random(using: &random)
-        return product
     }
 
     /// Begins to read an image of the body on disk without a flight, or ends such a reading.
@@ -117,14 +116,14 @@ struct LoadWorld {
                 if self.table.hasTurn(id) { self.hasTurn.insert(id) }
                 self.phases[id] = product?.kind == .bytes ? .reading : .waiting
                 if let product, product.kind == .image {
-                    var bytes = Table.Product(
+                    let bytes = Table.Product(
                         kind: .bytes,
                         key: product.source,
                         source: product.source,
                         origin: product.origin,
-                        policy: product.policy
+                        policy: product.policy,
+                        usesHTTPKeys: product.usesHTTPKeys
                     )
-                    bytes.usesHTTPKeys = product.usesHTTPKeys
                     self.join(bytes, for: id)
                 }
             case .cancel(let id):
