@@ -312,7 +312,7 @@ let package = Package(
             "TintypeRequestsTests",
             [
                 "TintypeRequests", "TintypeCaching", "TintypeCoding", "TintypeDownloading", "TintypeErrors",
-                "TintypeHTTP", "TintypeTransforms",
+                "TintypeHTTP", "TintypeTestSupport", "TintypeTransforms",
             ]
         ),
         tests("TintypeTransformsTests", ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TintypeTestSupport"]),

@@ -185,6 +185,8 @@ enum ScaleName {
             path = path[slash...]
         }
         let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[($0 + 1)...] } ?? path
+        // The search below takes as long as all of the rest together.
+        guard name.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") }) else { return 1 }
         for (mark, scale) in [("@2x.", 2.0), ("@3x.", 3), ("%402x.", 2), ("%403x.", 3)] {
             if name.firstRange(of: Array(mark.utf8)) != nil { return scale }
         }

@@ -55,7 +55,9 @@ struct BytesLoad: Sendable {
         } catch let error as DownloadError {
             if remembered == nil {
                 let (failures, hooks) = (self.services.failures, self.services.hooks)
-                await failures.remember(error, of: self.request.sourceKey, for: self.request, hooks)
+                await failures.remember(error, of: self.request.sourceKey, for: self.request) {
+                    await hooks.mayRemember($0, of: self.request)
+                }
             }
             guard let known, self.mayStandIn(known, for: error),
                 let stored = try await self.services.sources.completed(known, for: self.request, countedIn: self.budget)
@@ -73,7 +75,7 @@ struct BytesLoad: Sendable {
         let failure = self.services.failures.failure(
             of: self.request.sourceKey,
             for: self.request,
-            self.flight.demand,
+            retriesFailed: self.flight.demand.retriesFailed,
             under: self.plan.policy
         )
         if failure != nil { self.services.activities.counters.count(\.rememberedFailures) }

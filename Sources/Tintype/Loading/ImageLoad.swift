@@ -57,7 +57,7 @@ struct ImageLoad: Sendable {
             let failure = undecodable.failure(
                 of: self.request.key,
                 for: self.request,
-                self.flight.demand,
+                retriesFailed: self.flight.demand.retriesFailed,
                 under: self.plan.policy
             ),
             try await self.services.sources.known(of: self.request) == nil
@@ -79,7 +79,9 @@ struct ImageLoad: Sendable {
         } catch let error as CodingError where self.isAboutContent(error) {
             // The bytes may have been damaged on disk, so ask the origin once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
-                await undecodable.remember(error, of: self.request.key, for: self.request, self.services.hooks)
+                await undecodable.remember(error, of: self.request.key, for: self.request) {
+                    await self.services.hooks.mayRemember($0, of: self.request)
+                }
                 throw error
             }
             // A load that holds bytes must not wait for room for more.

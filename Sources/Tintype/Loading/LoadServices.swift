@@ -5,6 +5,7 @@ import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeRendering
+import TintypeRequests
 
 /// The parts of a loader that all of its loads work with.
 final class LoadServices: Sendable {

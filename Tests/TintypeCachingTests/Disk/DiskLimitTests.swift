@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Testing
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching

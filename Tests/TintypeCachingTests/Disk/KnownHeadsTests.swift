@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 import TintypeHTTP
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import TintypeImage
+import TintypeTestSupport
 import TintypeTestTraits
 
 @testable import TintypeCaching

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
-import TintypeCaching
-import TintypeCoding
+package import TintypeCaching
+package import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
-import TintypeFlights
 import TintypeHTTP
-import TintypeRequests
 
 /// How long the loader remembers failures, so that it does not ask for a failing source again and again.
 ///
@@ -82,7 +80,7 @@ public struct FailureLifetimes: Sendable, Hashable {
 }
 
 /// The failures that loads must not repeat yet.
-final class FailureMemory: Sendable {
+package final class FailureMemory: Sendable {
     private struct Failure {
         let error: any Error
         let end: Date
@@ -134,7 +132,7 @@ final class FailureMemory: Sendable {
     private let lifetimes: FailureLifetimes
     private let now: @Sendable () -> Date
 
-    init(_ lifetimes: FailureLifetimes, now: @escaping @Sendable () -> Date) {
+    package init(_ lifetimes: FailureLifetimes, now: @escaping @Sendable () -> Date) {
         self.lifetimes = lifetimes
         self.now = now
     }
@@ -142,25 +140,30 @@ final class FailureMemory: Sendable {
     // MARK: Failures of loads
 
     /// Returns the failure that a load of `request` must not repeat yet.
-    func failure(
+    package func failure(
         of key: CacheKey,
         for request: ImageRequest,
-        _ demand: Demand,
+        retriesFailed: Bool,
         under policy: CachePolicy
     ) -> (any Error)? {
-        guard !demand.retriesFailed, policy != .reload else { return nil }
+        guard !retriesFailed, policy != .reload else { return nil }
         return self.failure(of: Self.key(key, of: request))
     }
 
     /// Remembers a failure if it is of a kind that lasts and the program permits it.
-    func remember(_ error: any Error, of key: CacheKey, for request: ImageRequest, _ hooks: LoadHooks) async {
+    package func remember(
+        _ error: any Error,
+        of key: CacheKey,
+        for request: ImageRequest,
+        ifPermitted isPermitted: (LoadError) async -> Bool
+    ) async {
         guard let lifetime = self.lifetime(of: error), let reported = LoadError.wrapping(error) as? LoadError,
-            await hooks.mayRemember(reported, of: request)
+            await isPermitted(reported)
         else { return }
         self.remember(error, of: Self.key(key, of: request), for: lifetime)
     }
 
-    func forget(_ key: CacheKey, for request: ImageRequest) {
+    package func forget(_ key: CacheKey, for request: ImageRequest) {
         self.forget(Self.key(key, of: request))
     }
 
@@ -215,12 +218,12 @@ final class FailureMemory: Sendable {
     }
 
     /// Forgets the failures of a key and of all keys derived from it.
-    func forgetFamily(of key: CacheKey) {
+    package func forgetFamily(of key: CacheKey) {
         let keys = self.state.withLock { Array($0.failures.keys) }
         for other in keys where other.isOfFamily(of: key) { self.forget(other) }
     }
 
-    func forgetAll() {
+    package func forgetAll() {
         self.state.withLock { $0 = State() }
     }
 
@@ -236,7 +239,8 @@ final class FailureMemory: Sendable {
     }
 
     /// The text that is added to the message of a remembered failure.
-    static let note = " The failure is remembered, and the load is not tried again for a while unless it asks for that."
+    package static let note =
+        " The failure is remembered, and the load is not tried again for a while unless it asks for that."
 
     /// Returns the error without its large parts.
     private static func remembered(_ error: any Error) -> any Error {
@@ -256,7 +260,7 @@ final class FailureMemory: Sendable {
 
 extension CodingError {
     /// Whether the bytes are at fault, and not a limit or an option.
-    var isAboutContent: Bool {
+    package var isAboutContent: Bool {
         [.notAnImage, .corrupt, .truncated].contains(self.code)
     }
 }

@@ -167,49 +167,6 @@ import TintypeTestTraits
         #expect(self.requests == 6)
     }
 
-    @Test func `a million dead URLs take no more room than the limit`() {
-        let memory = FailureMemory(FailureLifetimes(countLimit: 1_000)) { Date(timeIntervalSince1970: 0) }
-        let error = CodingError(code: .notAnImage, message: "no image")
-        for number in 0..<1_000_000 {
-            memory.remember(error, of: CacheKey("https://example.org/\(number)"), for: .seconds(1))
-        }
-        #expect(memory.count <= 1_000)
-        #expect(memory.failure(of: CacheKey("https://example.org/999999")) != nil)
-        #expect(memory.failure(of: CacheKey("https://example.org/1")) == nil)
-        let long = String(repeating: "a", count: 100_000)
-        for number in 0..<100 { memory.remember(error, of: CacheKey("\(long)\(number)"), for: .seconds(1)) }
-        #expect(memory.count <= 10)
-    }
-
-    @Test func `failures that are over take no room, although nobody asks for their URLs again`() {
-        let clock = self.clock
-        let memory = FailureMemory(FailureLifetimes()) { clock.now }
-        let error = CodingError(code: .notAnImage, message: "not an image")
-        for number in 0..<9_000 {
-            memory.remember(error, of: CacheKey("a\(number)"), for: .seconds(30))
-            clock.advance(by: 1)
-        }
-        #expect(memory.failure(of: CacheKey("a8999")) != nil)
-        #expect(memory.count <= 256)
-        #expect(memory.placeCount <= 2_048)
-    }
-
-    @Test func `a failure counts with its texts, whatever stands for its URL`() throws {
-        let memory = FailureMemory(FailureLifetimes(countLimit: 100)) { Date(timeIntervalSince1970: 0) }
-        let long = try #require(URL(string: "https://example.org/\(String(repeating: "a", count: 50_000))"))
-        for number in 0..<100 {
-            let error = DownloadError(code: .badStatus, message: "\(long)", url: long, status: 404)
-            memory.remember(error, of: CacheKey("|key(\(number))"), for: .seconds(1))
-        }
-        #expect(memory.count == 1)
-        memory.forgetAll()
-        for number in 0..<100 {
-            let error = DownloadError(code: .badStatus, message: "It is gone.", url: self.url, status: 404)
-            memory.remember(error, of: CacheKey("|key(\(number))"), for: .seconds(1))
-        }
-        #expect(memory.count == 100)
-    }
-
     @Test(arguments: [true, false])
     func `a removal, or a store, forgets the failures of all sizes`(isStore: Bool) async throws {
         self.origin.script("/a", .body(try makePNG().dropLast(20)))
@@ -257,18 +214,5 @@ import TintypeTestTraits
             self.clock.advance(by: 3)
         }
         #expect(self.requests == requests)
-    }
-
-    @Test func `a failure that is remembered again takes its new place`() {
-        let memory = FailureMemory(FailureLifetimes(countLimit: 3)) { Date(timeIntervalSince1970: 0) }
-        let error = CodingError(code: .notAnImage, message: "no image")
-        for name in ["a", "b", "a", "c", "d"] { memory.remember(error, of: CacheKey(name), for: .seconds(1)) }
-        #expect(["a", "b", "c", "d"].filter { memory.failure(of: CacheKey($0)) != nil } == ["a", "c", "d"])
-        for _ in 0..<10_000 { memory.remember(error, of: CacheKey("d"), for: .seconds(1)) }
-        #expect(memory.placeCount < 2_000)
-        memory.forget(CacheKey("a"))
-        #expect(memory.count == 2)
-        memory.forgetAll()
-        #expect(memory.count == 0)
     }
 }
