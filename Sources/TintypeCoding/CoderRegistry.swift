@@ -20,8 +20,18 @@ public final class CoderRegistry: Sendable {
     }
 
     private struct State {
-        var registrations: [Registration] = []
+        var registrations: [Registration] = [] {
+            didSet { self.ownFormats = self.decodableFormats.filter { !$0.isKnown } }
+        }
+        /// Kept, because each load asks for it several times.
+        private(set) var ownFormats: [ImageFormat] = []
         var lastID: UInt64 = 0
+
+        var decodableFormats: [ImageFormat] {
+            self.registrations.reversed().reduce(into: []) { formats, registration in
+                for format in registration.decodableFormats where !formats.contains(format) { formats.append(format) }
+            }
+        }
     }
 
     private let state = Locked(State())
@@ -82,7 +92,7 @@ public final class CoderRegistry: Sendable {
     }
 
     /// The formats that registered coders define themselves, most preferred coder first.
-    public var ownFormats: [ImageFormat] { self.decodableFormats.filter { !$0.isKnown } }
+    public var ownFormats: [ImageFormat] { self.state.withLock { $0.ownFormats } }
 
     /// Returns the coder for the format of the bytes.
     ///
@@ -123,13 +133,7 @@ public final class CoderRegistry: Sendable {
     }
 
     /// The formats that the registered coders read, most preferred coder first.
-    public var decodableFormats: [ImageFormat] {
-        var formats: [ImageFormat] = []
-        for registration in self.state.withLock({ $0.registrations }).reversed() {
-            for format in registration.decodableFormats where !formats.contains(format) { formats.append(format) }
-        }
-        return formats
-    }
+    public var decodableFormats: [ImageFormat] { self.state.withLock { $0.decodableFormats } }
 
     /// The formats that the registered coders write.
     public var encodableFormats: Set<ImageFormat> {

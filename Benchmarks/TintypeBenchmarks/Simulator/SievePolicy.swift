@@ -5,7 +5,7 @@ import TintypeCaching
 /// One queue, and a hand that skips entries used since its last round.
 ///
 /// Source: Zhang et al., "SIEVE is simpler than LRU", NSDI 2024.
-struct SievePolicy: ReplacementPolicy {
+struct SievePolicy: SimulatedPolicy {
     private let capacity: Int
     private var weight = 0
     private var weights = SlotTable(0)

@@ -46,7 +46,7 @@ struct HitRatio: Sendable {
 }
 
 /// A replacement policy on its own.
-struct PolicyAlone<Policy: ReplacementPolicy>: SimulatedCache {
+struct PolicyAlone<Policy: SimulatedPolicy>: SimulatedCache {
     private var policy: Policy
     private var lost: [Int32] = []
 

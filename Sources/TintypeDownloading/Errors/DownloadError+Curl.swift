@@ -53,7 +53,7 @@ extension DownloadError {
     static func failed(
         _ code: CURLcode,
         details: String,
-        _ connections: ConnectionRecord,
+        _ connections: ConnectionCheck,
         of response: ResponseState
     ) -> DownloadError {
         let address = response.address

@@ -26,7 +26,7 @@ extension NetworkPolicy {
 
     /// Checks the URL of a request or of a redirect before a connection is made.
     ///
-    /// If its host is a name, ``ConnectionRecord`` checks the addresses of the name when libcurl opens a socket.
+    /// If its host is a name, ``ConnectionCheck`` checks the addresses of the name when libcurl opens a socket.
     ///
     /// - Throws: ``DownloadError`` with one of the codes of policies.
     func check(_ address: ResourceAddress) throws(DownloadError) {

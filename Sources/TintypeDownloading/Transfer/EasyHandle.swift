@@ -20,7 +20,7 @@ final class EasyHandle {
     /// The transfer that the callbacks report to.
     var transfer: Transfer?
     /// The addresses that the policy was asked about for this request.
-    var connections = ConnectionRecord()
+    var connections = ConnectionCheck()
     /// Whether libcurl began to look a name up for this request.
     private var hasStartedLookUp = false
     /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
@@ -105,7 +105,7 @@ final class EasyHandle {
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
         self.hasStartedLookUp = false
-        self.connections = ConnectionRecord(leadsToProxy: transfer.outgoing.leadsToProxy)
+        self.connections = ConnectionCheck(leadsToProxy: transfer.outgoing.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)

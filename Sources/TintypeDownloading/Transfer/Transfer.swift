@@ -484,7 +484,7 @@ final class Transfer {
     func makeResponse(
         code: CURLcode,
         details: String,
-        connections: ConnectionRecord,
+        connections: ConnectionCheck,
         bodyEnd: BodyEnd
     ) throws(DownloadError) -> DownloadResponse {
         if let failure = self.machine.failure { throw failure }

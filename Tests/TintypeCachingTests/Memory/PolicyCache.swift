@@ -64,7 +64,7 @@ struct PolicyCache {
 }
 
 /// A simulation of a single policy on integers.
-struct PolicySimulation<Policy: ReplacementPolicy> {
+struct PolicySimulation<Policy: SimulatedPolicy> {
     private var policy: Policy
     private var lost: [Int32] = []
 

@@ -132,17 +132,17 @@ struct ConnectionPolicyTests {
         address.family = AF_INET
         address.addr.sa_family = sa_family_t(AF_INET)
         address.addrlen = UInt32(MemoryLayout<sockaddr_in>.size)
-        var record = ConnectionRecord()
+        var check = ConnectionCheck()
         // The address is 0.0.0.0, because all bytes are zero.
-        #expect(!record.admits(&address, policy: .publicInternet, target: target))
-        #expect(record.denial?.rule?.name == "unspecified")
-        #expect(record.admits(&address, policy: .unrestricted, target: target))
-        var proxied = ConnectionRecord(leadsToProxy: true)
+        #expect(!check.admits(&address, policy: .publicInternet, target: target))
+        #expect(check.denial?.rule?.name == "unspecified")
+        #expect(check.admits(&address, policy: .unrestricted, target: target))
+        var proxied = ConnectionCheck(leadsToProxy: true)
         #expect(proxied.admits(&address, policy: .publicInternet, target: target))
         address.addr.sa_family = sa_family_t(AF_PACKET)
-        #expect(!record.admits(&address, policy: .publicInternet, target: target))
+        #expect(!check.admits(&address, policy: .publicInternet, target: target))
         address.family = AF_UNIX
-        #expect(record.admits(&address, policy: .publicInternet, target: target))
+        #expect(check.admits(&address, policy: .publicInternet, target: target))
     }
 
     private static func downloader(_ policy: NetworkPolicy) -> DownloadActor {

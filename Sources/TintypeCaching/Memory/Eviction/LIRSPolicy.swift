@@ -9,7 +9,7 @@
 ///
 /// Source: Jiang and Zhang, "LIRS: an efficient low inter-reference recency set replacement policy", SIGMETRICS 2002.
 /// The evicted keys that the policy remembers have at most twice the capacity as their total weight.
-package struct LIRSPolicy: ReplacementPolicy {
+package struct LIRSPolicy: SimulatedPolicy {
     private enum State: UInt8 {
         /// An entry with a low interval, which is in the cache and on the stack.
         case low

@@ -8,7 +8,7 @@
 /// new entries, counters up to 3, and as many evicted keys as the main queue holds. If the paper leaves a detail open,
 /// the policy follows libCacheSim of the same authors. Until the cache is full for the first time, entries that do not
 /// fit into the tenth go to the main queue. Evictions start with the tenth, unless the main queue exceeds its share.
-package struct S3FIFOPolicy: ReplacementPolicy {
+package struct S3FIFOPolicy: SimulatedPolicy {
     private enum Queue: UInt8 {
         case small, main, ghost, none
     }

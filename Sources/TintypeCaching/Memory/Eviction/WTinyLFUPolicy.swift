@@ -8,7 +8,7 @@
 ///
 /// Source: Einziger, Friedman and Manes, "TinyLFU", 2017; Einziger, Eytan, Friedman and Manes, "Adaptive software cache
 /// management", Middleware 2018. Weights, constants and steps are as in Caffeine 3.
-package struct WTinyLFUPolicy: ReplacementPolicy {
+package struct WTinyLFUPolicy: SimulatedPolicy {
     private enum Part: UInt8 {
         case window, probation, protected, none
     }

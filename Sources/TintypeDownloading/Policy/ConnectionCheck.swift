@@ -4,8 +4,8 @@ import CTintypeCurl
 import CTintypeShims
 import Glibc
 
-/// The addresses that libcurl wanted to connect to for one request, and the results.
-struct ConnectionRecord {
+/// The check of the addresses to which libcurl connects for one request, after the look-up of the name, and its results.
+struct ConnectionCheck {
     /// Whether connections lead to a proxy that the program chose, so that their address says nothing about the host.
     private let leadsToProxy: Bool
     private var firstDenial: AddressDenial?
