@@ -33,7 +33,17 @@ final class SharedTier: ByteTier {
 
     // MARK: Reading
 
+    /// Returns the entry of `key`, and lets a load wait for it if another machine is making it.
+    ///
+    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that, the load continues without the other machine.
     func entry(for key: CacheKey) async throws -> ByteEntry? {
+        if let entry = try await self.storedEntry(of: key) { return entry }
+        guard let turn = TierTurn.current else { return nil }
+        let data = try await self.leases.data(at: self.place(of: key, turn))
+        return data.flatMap { self.entry($0, for: key) }
+    }
+
+    private func storedEntry(of key: CacheKey) async throws -> ByteEntry? {
         let family = self.store.family(of: key)
         let command = RedisCommand(
             "HGET",
@@ -62,15 +72,6 @@ final class SharedTier: ByteTier {
     ///
     /// A revision may be any text, and ends the field of a derived entry. So the mark of a head comes first.
     private func head(of key: CacheKey) -> String { "head-\(self.store.field(of: key))" }
-
-    /// Returns the entry of `key`, and waits for it if another machine is making it.
-    ///
-    /// Waits at most for ``Cluster/Configuration/waitLimit``. After that, the load continues without the other machine.
-    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
-        if let entry = try await self.entry(for: key) { return entry }
-        let data = try await self.leases.data(at: self.place(of: key, turn))
-        return data.flatMap { self.entry($0, for: key) }
-    }
 
     func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
         await self.leases.end(self.place(of: key, turn), isCancelled ? .free : .nothing)

@@ -33,12 +33,8 @@ extension ImageRequest {
         public var cookies: CookiePolicy?
         /// The fetcher of the bytes, or `nil` for the loader's.
         public var fetcher: Named<any ImageFetching>?
-        /// Changes the request to the origin, instead of the loader's modifier.
-        public var requestModifier: Named<RequestModifier>?
-        /// Changes the response of the origin, instead of the loader's modifier.
-        public var responseModifier: Named<ResponseModifier>?
-        /// Decrypts the body, instead of the loader's decryptor.
-        public var decryptor: Named<Decryptor>?
+        /// The functions that change the request and its response, each instead of the loader's.
+        public var hooks: Named<LoadHooks>?
     }
 }
 
@@ -59,9 +55,7 @@ extension ImageRequest.Source {
         credentials: Credentials? = nil,
         cookies: CookiePolicy? = nil,
         fetcher: Named<any ImageFetching>? = nil,
-        requestModifier: Named<ImageRequest.RequestModifier>? = nil,
-        responseModifier: Named<ImageRequest.ResponseModifier>? = nil,
-        decryptor: Named<ImageRequest.Decryptor>? = nil
+        hooks: Named<LoadHooks>? = nil
     ) {
         self.init(
             url: url,
@@ -70,9 +64,7 @@ extension ImageRequest.Source {
             credentials: credentials,
             cookies: cookies,
             fetcher: fetcher,
-            requestModifier: requestModifier,
-            responseModifier: responseModifier,
-            decryptor: decryptor
+            hooks: hooks
         )
     }
 }

@@ -2,7 +2,6 @@
 
 public import FoundationEssentials
 package import TintypeCoding
-public import TintypeDownloading
 public import TintypeImage
 
 /// A part of the program that one request brings along, such as a coder, a fetcher or a function.
@@ -12,7 +11,7 @@ public import TintypeImage
 ///
 /// ```swift
 /// request.rendering.coder = Named("plain JPEG coder", JPEGCoder(shortcuts: []))
-/// request.source.decryptor = Named("key 7") { body, _, _ in try decrypt(body) }
+/// request.source.hooks = Named("key 7", LoadHooks(decrypt: { body, _, _ in try decrypt(body) }))
 /// ```
 public final class Named<Value: Sendable>: Sendable, Hashable {
     /// The name of the value.
@@ -46,23 +45,6 @@ extension CoderRegistry {
 }
 
 extension ImageRequest {
-    /// Changes the request to the origin, or refuses it by throwing.
-    ///
-    /// It may wait. It runs once for each flight, whatever the fetcher, and again if the flight has to ask the origin
-    /// once more. It does not change the key under which the bytes are stored.
-    public typealias RequestModifier =
-        @Sendable (_ download: DownloadRequest, _ request: ImageRequest) async throws -> DownloadRequest
-    /// Changes a whole response after decryption, or refuses it by throwing.
-    ///
-    /// The loader checks the status and the body size of the result as for a response of an origin. The function
-    /// does not receive a 304.
-    public typealias ResponseModifier =
-        @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse
-    /// Decrypts a body.
-    ///
-    /// A load with a decryptor has no previews.
-    public typealias Decryptor =
-        @Sendable (_ body: Data, _ response: DownloadResponse, _ request: ImageRequest) async throws -> Data
     /// Returns the bytes of the original to store on disk, or `nil` to store none.
     ///
     /// Later loads use them as the original. The first load returns the bytes of the origin, and waits for this

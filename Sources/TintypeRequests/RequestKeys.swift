@@ -36,9 +36,7 @@ package enum RequestKeys {
         case .disabled: text += "\n|cookies()"
         case .jar(let jar): text += "\n|cookies(\(self.digest(jar.name)))"
         }
-        if let function = source.requestModifier { text += "\n|request(\(self.digest(function.name)))" }
-        if let function = source.responseModifier { text += "\n|response(\(self.digest(function.name)))" }
-        if let function = source.decryptor { text += "\n|decryptor(\(self.digest(function.name)))" }
+        if let hooks = source.hooks { text += "\n|hooks(\(self.digest(hooks.name)))" }
         for field in headers {
             text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
         }

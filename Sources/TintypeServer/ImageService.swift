@@ -49,8 +49,8 @@ public final class ImageService: Sendable {
         try Self.checkAuthorities(of: loading.downloads.tls)
         let uploads = configuration.showsPage == true ? UploadStore() : nil
         let allowed = try Self.allowedSources(configuration)
-        loading.downloadHooks.checkRedirect = { try allowed.check($0) }
-        loading.requestModifier = { request, _ in
+        loading.checkRedirect = { try allowed.check($0) }
+        loading.hooks.modifyRequest = { request, _ in
             guard let trace = ImageHandler.trace else { return request }
             var request = request
             var generator = SystemRandomNumberGenerator()

@@ -111,12 +111,14 @@ func cached(_ data: Data, _ request: ImageRequest, _ loader: LoaderActor) async 
 
 func hooked(_ request: ImageRequest) {
     var request = request
-    request.source.requestModifier = Named("token") { download, request in
+    var hooks = LoadHooks()
+    hooks.modifyRequest = { download, request in
         var download = download
         download.headers["X-Token"] = try await token(for: request.url)
         return download
     }
-    request.source.decryptor = Named("key 7") { body, response, request in try decrypt(body) }
+    hooks.decrypt = { body, response, request in try decrypt(body) }
+    request.source.hooks = Named("token, key 7", hooks)
 }
 
 struct BucketFetcher: ImageFetching {

@@ -74,12 +74,10 @@ import TintypeTransforms
         #expect(request.sourceKey.text == "|key(photo-17)")
         request.source.cookies = .disabled
         request.source.fetcher = Named("a", DownloadActor())
-        request.source.decryptor = Named("b") { body, _, _ in body }
-        request.source.requestModifier = Named("c") { download, _ in download }
-        request.source.responseModifier = Named("d") { response, _ in response }
+        request.source.hooks = Named("b", LoadHooks())
         request.rendering.scaleDownLimit = 1_000
-        #expect(request.key.digest == "f69fafb8fe75ae2c89fc6ead3ae38c863174d3e58270a16b1084af35e03292da")
-        #expect(request.sourceKey.digest == "f60746159d0ccba28ff7790f9ea9e1847f92fd28e5b2d7c3f99c1d3d25d8aff7")
+        #expect(request.key.digest == "686e69daa2f929d400b09bbbcc52b15831816ae60e68bd4c679b34f1746aec1d")
+        #expect(request.sourceKey.digest == "98a204ed40357410230914bcb6557f5ebc87a20bb5407eef416b014e1ff6bedd")
     }
 
     @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])

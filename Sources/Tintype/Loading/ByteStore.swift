@@ -12,7 +12,7 @@ struct ByteStore: Sendable {
     let cache: CacheActor
     let sources: StoredSources
     let rules: FreshnessRules
-    let hooks: LoadHooks
+    let hooks: ProgramHooks
     let activities: ActivityCenter
 
     /// Stores bytes in the form that the program's serializer gives them, if a load wants them on disk.

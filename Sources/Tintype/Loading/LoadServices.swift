@@ -18,7 +18,7 @@ final class LoadServices: Sendable {
     let sources: StoredSources
     let store: ByteStore
     let variants: VariantPipeline
-    let hooks: LoadHooks
+    let hooks: ProgramHooks
     let activities: ActivityCenter
     /// The sources whose bytes cannot be loaded.
     let failures: FailureMemory
@@ -47,7 +47,7 @@ final class LoadServices: Sendable {
         self.encoding = EncodePipeline(registry: configuration.coders, lanes: lanes)
         self.rules = FreshnessRules(configuration)
         self.origins = OriginRules(configuration, downloads)
-        self.hooks = LoadHooks(configuration)
+        self.hooks = ProgramHooks(configuration)
         self.sources = StoredSources(cache: cache, rules: self.rules)
         self.store = ByteStore(
             cache: cache,

@@ -121,16 +121,12 @@ extension LoaderActor {
         ///
         /// ``LoaderActor/activity(bufferSize:)`` returns the same as a stream.
         public var observers: [any LoadObserver] = []
-        /// The hooks that ``downloads`` calls with requests and responses; by default none.
+        /// The functions that change requests and responses, for requests without hooks of their own; by default none.
+        public var hooks = LoadHooks()
+        /// Refuses a redirect of a download by throwing; default `nil`, which refuses none that the network policy allows.
         ///
-        /// The functions below receive the request of the load as well, and apply to any fetcher.
-        public var downloadHooks = DownloadHooks()
-        /// Changes requests to origins, for requests without a modifier of their own; default `nil`.
-        public var requestModifier: ImageRequest.RequestModifier?
-        /// Changes responses of origins, for requests without a modifier of their own; default `nil`.
-        public var responseModifier: ImageRequest.ResponseModifier?
-        /// Decrypts bodies, for requests without a decryptor of their own; default `nil`.
-        public var decryptor: ImageRequest.Decryptor?
+        /// As ``DownloadHooks/checkRedirect``, it must be quick and must not block.
+        public var checkRedirect: (@Sendable (URL) throws -> Void)?
         /// The program's credentials, for requests without credentials of their own; default `nil`.
         ///
         /// The loader sends them to every origin, so set them only if the program loads from its own servers alone.

@@ -58,7 +58,10 @@ public actor LoaderActor {
                 tiers: disks + configuration.tiers,
                 storeErrorHandler: { activities.tell(storing: $0) }
             )
-        let downloads = DownloadActor(configuration: configuration.downloads, hooks: configuration.downloadHooks)
+        let downloads = DownloadActor(
+            configuration: configuration.downloads,
+            hooks: DownloadHooks(checkRedirect: configuration.checkRedirect)
+        )
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads

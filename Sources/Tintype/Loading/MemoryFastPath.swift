@@ -17,7 +17,7 @@ struct MemoryFastPath: Sendable {
     /// The requests that the memory answers whatever is known of the entry; empty if requests have to be changed first.
     let unchecked: CachingPlan.UncheckedMemory
 
-    init(memory: MemoryCache, rules: FreshnessRules, hooks: LoadHooks, activities: ActivityCenter) {
+    init(memory: MemoryCache, rules: FreshnessRules, hooks: ProgramHooks, activities: ActivityCenter) {
         self.memory = memory
         self.rules = rules
         self.activities = activities

@@ -79,7 +79,7 @@ struct OriginExchange: Sendable {
 
     // MARK: Asking
 
-    /// Returns the response of the fetcher, and the credentials of the request as the program's modifier left it.
+    /// Returns the response of the fetcher, and the credentials of the request as the program's hook left them.
     private func transfer(
         _ conditions: HeaderFields,
         acceptsNotModified: Bool,
@@ -307,7 +307,7 @@ struct OriginExchange: Sendable {
     private func isAllowed(_ record: ResponseRecord?, _ identity: String?) -> Bool {
         guard self.usesHTTP, let record else { return true }
         guard !Precondition.bypassesCache(self.request.headers) else { return false }
-        // A modifier may have added an identity that the request itself does not have.
+        // A hook may have added an identity that the request itself does not have.
         var headers = self.request.judgedHeaders
         if let identity { headers["Authorization"] = identity }
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)

@@ -46,14 +46,11 @@ public protocol ByteTier: Sendable {
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool
 
     /// Returns the entry of `key`, or `nil` if there is none.
-    func entry(for key: CacheKey) async throws -> ByteEntry?
-
-    /// Returns the entry of `key`, or `nil` if the load that has `turn` is to make it and to store it.
     ///
-    /// Loads call this function instead of ``entry(for:)``. A tier that several machines share may wait here while another
-    /// machine makes the entry. If it returns `nil` or fails, ``endTurn(_:for:isCancelled:)`` follows when the load has ended, with or
-    /// without a store. By default it returns ``entry(for:)``.
-    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry?
+    /// A load that finds no entry makes it and stores it. A tier that several machines share may wait here while another
+    /// machine makes the entry: for a load, ``TierTurn/current`` is its turn. If the function returns `nil` or fails then,
+    /// ``endTurn(_:for:isCancelled:)`` follows when the load has ended, with or without a store.
+    func entry(for key: CacheKey) async throws -> ByteEntry?
 
     /// Ends the turn of a load that found no entry of `key`; by default does nothing.
     ///
@@ -87,8 +84,6 @@ extension ByteTier {
     public var timeBudget: Duration? { nil }
 
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { !key.isDerived }
-
-    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? { try await self.entry(for: key) }
 
     public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {}
 
@@ -133,10 +128,6 @@ extension ByteTierWrapper {
     public func accepts(_ key: CacheKey, byteCount: Int) -> Bool { self.base.accepts(key, byteCount: byteCount) }
 
     public func entry(for key: CacheKey) async throws -> ByteEntry? { try await self.base.entry(for: key) }
-
-    public func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
-        try await self.base.entry(for: key, turn: turn)
-    }
 
     public func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
         await self.base.endTurn(turn, for: key, isCancelled: isCancelled)

@@ -83,7 +83,10 @@ final class OrderedTier: OrderedByteTier {
         }
         let turn = TierTurn()
         do {
-            let entry = self.valid(try await self.read(key) { try await base.entry(for: key, turn: turn) })
+            let found = try await self.read(key) {
+                try await TierTurn.$current.withValue(turn) { try await base.entry(for: key) }
+            }
+            let entry = self.valid(found)
             if entry == nil { self.end(turn, for: key, with: turns) }
             return entry
         } catch {

@@ -7,6 +7,9 @@ import TintypeConcurrency
 ///
 /// No two turns of a process are equal.
 public struct TierTurn: Sendable, Hashable {
+    /// The turn of the load for which a tier looks for an entry; `nil` outside of loads.
+    @TaskLocal public static var current: TierTurn?
+
     private static let lastID = Atomic<UInt64>(0)
     private let id = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
     /// The start of the load, which may have several turns.
@@ -16,7 +19,7 @@ public struct TierTurn: Sendable, Hashable {
     ///
     /// ```swift
     /// let turn = TierTurn()
-    /// let entry = try await redis.entry(for: key, turn: turn)
+    /// let entry = try await TierTurn.$current.withValue(turn) { try await redis.entry(for: key) }
     /// await redis.endTurn(turn, for: key, isCancelled: false)
     /// ```
     public init() {}

@@ -455,6 +455,26 @@ import TintypeTestTraits
         }
     }
 
+    private struct Redacted: ByteTierWrapper {
+        let base: any ByteTier
+
+        func entry(for key: CacheKey) async throws -> ByteEntry? {
+            try await self.base.entry(for: key).map { ByteEntry(data: Data(), metadata: $0.metadata) }
+        }
+    }
+
+    @Test func `a wrapper that changes reads changes those of loads, which keep their turns`() async throws {
+        self.near[self.key] = makeData(10)
+        let cache = CacheActor(tiers: [Redacted(base: self.near)], timeBudget: .seconds(60))
+        try await cache.takingTurns {
+            let found = try await cache.entry(for: self.key)
+            #expect(found?.data.isEmpty == true)
+            _ = try await cache.entry(for: CacheKey("b"))
+        }
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, take b, end b")
+    }
+
     @Test func `a wrapper forwards all that it does not change`() async throws {
         let removals = Locked(0)
         let cache = CacheActor(tiers: [Wrapper(base: self.near) { removals.withLock { $0 += 1 } }])

@@ -50,11 +50,7 @@ final class RecordingTier: ByteTier {
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool { byteCount <= self.byteLimit }
 
     func entry(for key: CacheKey) async throws -> ByteEntry? {
-        try await self.call("entry \(key.text)") { $0[key] }
-    }
-
-    func entry(for key: CacheKey, turn: TierTurn) async throws -> ByteEntry? {
-        try await self.call("take \(key.text)") { $0[key] }
+        try await self.call("\(TierTurn.current == nil ? "entry" : "take") \(key.text)") { $0[key] }
     }
 
     func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {

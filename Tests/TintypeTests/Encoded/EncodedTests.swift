@@ -181,12 +181,12 @@ import TintypeTestTraits
         #expect(self.requests == 1)
     }
 
-    @Test func `what a modifier identifies is not kept in a shared cache`() async throws {
+    @Test func `what a hook identifies is not kept in a shared cache`() async throws {
         self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600"]))
         let loader = self.makeLoader {
             $0.cachePolicy = .honorFreshness
             $0.isSharedCache = true
-            $0.requestModifier = { download, _ in
+            $0.hooks.modifyRequest = { download, _ in
                 var download = download
                 download.headers["Authorization"] = "Bearer token"
                 return download

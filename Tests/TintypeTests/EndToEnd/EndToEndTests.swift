@@ -219,7 +219,7 @@ import TintypeTestTraits
         let fields = [("Cache-Control", "max-age=600")]
         let origin = try FaultyOrigin(["/a": .body(try makePNG(), headers: fields)])
         let loader = self.fixture.makeLoader { configuration in
-            configuration.downloadHooks.modifyResponse = { response in
+            configuration.hooks.modifyResponse = { response, _ in
                 var response = response
                 response.status = 404
                 return response

@@ -104,7 +104,7 @@ import TintypeTestTraits
 
     /// The points at which the program's code runs while a loader loads and encodes an image.
     enum Place: CaseIterable {
-        case shouldDownload, shouldStore, shouldRememberFailure, requestModifier, responseModifier, originalSerializer
+        case shouldDownload, shouldStore, shouldRememberFailure, modifyRequest, modifyResponse, originalSerializer
         case variantEncoder, decode, encode
     }
 
@@ -140,12 +140,12 @@ import TintypeTestTraits
                 if place == .shouldRememberFailure { giveUpSilently() }
                 return true
             }
-            configuration.requestModifier = { download, _ in
-                if place == .requestModifier { try giveUp() }
+            configuration.hooks.modifyRequest = { download, _ in
+                if place == .modifyRequest { try giveUp() }
                 return download
             }
-            configuration.responseModifier = { response, _ in
-                if place == .responseModifier { try giveUp() }
+            configuration.hooks.modifyResponse = { response, _ in
+                if place == .modifyResponse { try giveUp() }
                 return response
             }
             configuration.originalSerializer = { body, _ in

@@ -34,15 +34,7 @@ import TintypeTestSupport
         Field("source.fetcher", .sourceKey) { $0.source.fetcher = Named("a", ScriptedOrigin()) },
         Field("source.credentials", .sourceKey) { $0.source.credentials = .basic(user: "a", password: "b") },
         Field("source.cookies", .sourceKey) { $0.source.cookies = .jar(CookieJar()) },
-        Field("source.requestModifier", .sourceKey) { request in
-            request.source.requestModifier = Named("a") { download, _ in download }
-        },
-        Field("source.responseModifier", .sourceKey) { request in
-            request.source.responseModifier = Named("a") { response, _ in response }
-        },
-        Field("source.decryptor", .sourceKey) { request in
-            request.source.decryptor = Named("a") { body, _, _ in body }
-        },
+        Field("source.hooks", .sourceKey) { $0.source.hooks = Named("a", LoadHooks()) },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
         Field("options", .imageKey) { $0.options = .allowTruncated },
         Field("options", .nothing) {

@@ -233,7 +233,7 @@ import TintypeTestTraits
 
     @Test func `a request is modified for the load that it is told`() async throws {
         let loader = self.fixture.makeLoader {
-            $0.requestModifier = { download, request in
+            $0.hooks.modifyRequest = { download, request in
                 var download = download
                 download.headers["X-Name"] = request.url.lastPathComponent
                 return download
@@ -242,16 +242,17 @@ import TintypeTestTraits
         _ = try await loader.image(for: self.request())
         _ = try await loader.image(
             for: self.request {
-                $0.source.requestModifier = Named("own") { download, request in
+                let own = LoadHooks(modifyRequest: { download, request in
                     var download = download
                     download.headers["X-Side"] = "\(request.thumbnail?.width ?? 0)"
                     return download
-                }
+                })
+                $0.source.hooks = Named("own", own)
                 $0.thumbnail = .fit(width: 3, height: 3)
             }
         )
         let headers = self.origin.requests(for: "/a").map(\.headers)
-        // A request's own modifier replaces the loader's.
+        // A request's own hook replaces the loader's.
         #expect(headers.map { $0["X-Name"] } == ["a", nil])
         #expect(headers.map { $0["X-Side"] } == [nil, "3"])
     }
@@ -260,11 +261,11 @@ import TintypeTestTraits
         let plain = try Array(Fixtures.data("kodak-3.png"))
         let secret = plain.map { $0 ^ 0x5A }
         self.origin.script("/a", .pieces([Array(secret.prefix(100_000)), Array(secret.dropFirst(100_000))]))
-        let decryptor = Named<ImageRequest.Decryptor>("xor") { body, _, request in
+        let hooks = LoadHooks(decrypt: { body, _, request in
             Data(body.map { $0 ^ (request.headers["X-Key"] == "5A" ? 0x5A : 0) })
-        }
+        })
         let request = self.request {
-            $0.source.decryptor = decryptor
+            $0.source.hooks = Named("xor", hooks)
             $0.headers = ["X-Key": "5A"]
             $0.options.insert(.previews)
         }
@@ -276,49 +277,49 @@ import TintypeTestTraits
         #expect(previews == 0)
         #expect(try await self.fixture.makeLoader().data(for: request) == Data(plain))
         #expect(self.origin.requestCount(for: "/a") == 1)
-        // Without the decryptor the bytes are not an image. The load does not use the decrypted bytes of the other
+        // Without the hooks the bytes are not an image. The load does not use the decrypted bytes of the other
         // request.
         #expect(try await self.code { try await loader.image(for: self.request()) } == .notAnImage)
         await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
-        let whole = self.fixture.makeLoader { $0.decryptor = { body, _, _ in Data(body.map { $0 ^ 0x5A }) } }
+        let whole = self.fixture.makeLoader { $0.hooks.decrypt = { body, _, _ in Data(body.map { $0 ^ 0x5A }) } }
         #expect(try await whole.data(for: self.request { $0.cachePolicy = .reload }) == Data(plain))
     }
 
     @Test func `a response that was modified is judged like one that came`() async throws {
         let loader = self.fixture.makeLoader()
-        let changes: [(LoadError.Code, ImageRequest.ResponseModifier)] = [
+        let changes: [(LoadError.Code, LoadHooks)] = [
             (
                 .badStatus,
-                { response, _ in
+                LoadHooks(modifyResponse: { response, _ in
                     var response = response
                     response.status = 404
                     return response
-                }
+                })
             ),
             (
                 .bodyTooLarge,
-                { response, request in
+                LoadHooks(modifyResponse: { response, request in
                     var response = response
                     response.body = Data(count: (request.transport.bodyLimit ?? 0) + 1)
                     return response
-                }
+                })
             ),
-            (.refused, { _, _ in throw TestSupportError("no") }),
+            (.refused, LoadHooks(modifyResponse: { _, _ in throw TestSupportError("no") })),
             // No task was cancelled.
-            (.refused, { _, _ in throw CancellationError() }),
+            (.refused, LoadHooks(modifyResponse: { _, _ in throw CancellationError() })),
         ]
-        for (code, change) in changes {
+        for (code, hooks) in changes {
             let request = self.request {
                 $0.transport.bodyLimit = 10_000
-                $0.source.responseModifier = Named("\(code)", change)
+                $0.source.hooks = Named("\(code)", hooks)
             }
             #expect(try await self.code { try await loader.image(for: request) } == code)
         }
-        let refusing = self.fixture.makeLoader { $0.requestModifier = { _, _ in throw TestSupportError("no") } }
+        let refusing = self.fixture.makeLoader { $0.hooks.modifyRequest = { _, _ in throw TestSupportError("no") } }
         let count = self.origin.requestCount(for: "/a")
         #expect(try await self.code { try await refusing.image(for: self.request()) } == .refused)
         let failing = self.request {
-            $0.source.decryptor = Named("no") { _, _, _ in throw TestSupportError("no") }
+            $0.source.hooks = Named("no", LoadHooks(decrypt: { _, _, _ in throw TestSupportError("no") }))
         }
         #expect(try await self.code { try await loader.image(for: failing) } == .decryptionFailed)
         #expect(self.origin.requestCount(for: "/a") == count + 1)

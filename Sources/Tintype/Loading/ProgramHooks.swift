@@ -6,7 +6,7 @@ import TintypeDownloading
 import TintypeRequests
 
 /// The functions of the program that a load calls, from the configuration and from the request.
-final class LoadHooks: Sendable {
+final class ProgramHooks: Sendable {
     private let configuration: LoaderActor.Configuration
     /// Whether hooks change requests before the first look-up.
     let changeRequests: Bool
@@ -73,17 +73,9 @@ final class LoadHooks: Sendable {
         return try await serialize(body, request)
     }
 
-    /// Returns the hooks for a download; `nil` without any.
+    /// Returns the hooks of a download for `request`; `nil` without any.
     func downloadHooks(of request: ImageRequest) -> DownloadHooks? {
-        let modifyRequest = request.source.requestModifier?.value ?? self.configuration.requestModifier
-        let modifyResponse = request.source.responseModifier?.value ?? self.configuration.responseModifier
-        let decrypt = request.source.decryptor?.value ?? self.configuration.decryptor
-        guard modifyRequest != nil || modifyResponse != nil || decrypt != nil else { return nil }
-        var hooks = DownloadHooks()
-        if let modifyRequest { hooks.modifyRequest = { try await modifyRequest($0, request) } }
-        if let modifyResponse { hooks.modifyResponse = { try await modifyResponse($0, request) } }
-        if let decrypt { hooks.decrypt = { try await decrypt($0, $1, request) } }
-        return hooks
+        self.configuration.hooks.downloadHooks(of: request)
     }
 
     private static func refusal(_ error: any Error, of request: ImageRequest) -> any Error {
