@@ -346,8 +346,8 @@ let package = Package(
         tests(
             "TintypeServerTests",
             [
-                "TintypeServer", "Tintype", "TintypeCluster", "TintypeConcurrency", "TintypeDownloading", "TintypeHTTP",
-                "TintypeImgproxy", "TintypeTestSupport",
+                "TintypeServer", "Tintype", "TintypeCluster", "TintypeCodingSamples", "TintypeConcurrency",
+                "TintypeDownloading", "TintypeHTTP", "TintypeImgproxy", "TintypeTestSupport",
             ],
             exclude: ["Page/page_test.py", "Server/client_urls.py"]
         ),

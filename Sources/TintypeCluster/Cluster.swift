@@ -99,7 +99,7 @@ public final class Cluster: Sendable {
     /// ```
     ///
     /// - Returns: The number of sources.
-    /// - Throws: ``CacheError`` if Redis fails.
+    /// - Throws: `CacheError` if Redis fails.
     public func purge(tag: String) async throws -> Int {
         var (count, cursor) = (0, SharedTier.startCursor)
         repeat {
@@ -167,7 +167,7 @@ public final class Cluster: Sendable {
     /// for process in try await cluster.status().processes { print(process.name, process.statistics.hits) }
     /// ```
     ///
-    /// - Throws: ``CacheError`` if Redis fails.
+    /// - Throws: `CacheError` if Redis fails.
     public func status() async throws -> ClusterStatus {
         ClusterStatus(processes: try await Heartbeat.processes(self.store), redis: await self.store.redis.nodes())
     }

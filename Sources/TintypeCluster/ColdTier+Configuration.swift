@@ -69,7 +69,7 @@ extension ColdTier {
         ///   - sessionToken: The token of a temporary key.
         ///   - revision: A text in the names of derived entries, such as the version of the program. Give machines that
         ///     make different thumbnails different revisions, so that they do not read the thumbnails of each other.
-        /// - Throws: ``CacheError`` that says what to change.
+        /// - Throws: `CacheError` that says what to change.
         public init(
             url: String,
             accessKey: String? = nil,

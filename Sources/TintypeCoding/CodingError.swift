@@ -11,7 +11,7 @@ public struct CodingError: TintypeError {
 
     /// The kind of failure.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// The failure and the remedy, in a full sentence.
     public let message: String
     /// The format in question, or `nil` if it was not recognised.
     public let format: ImageFormat?

@@ -65,7 +65,7 @@ struct CanonicalURL {
         }
         let query = rest.firstIndex(of: .question) ?? rest.endIndex
         var path = Self.unescapingUnreserved(rest[..<query])
-        // Of a file they are for the system to resolve: what is before two dots may be a link to elsewhere.
+        // In the path of a file the system resolves them: the name before two dots may be a link to another folder.
         if path.first == .slash, scheme != "file" { path = Self.removingDotSegments(path) }
         if path.isEmpty, hasAuthority, defaultPort != nil { path = [.slash] }
         result += path + Self.unescapingUnreserved(rest[query...])

@@ -16,7 +16,7 @@ public struct OutputEncoding: Sendable, Hashable {
 
     /// The format; of an ``automatic(among:frameLimit:)`` encoding, the first one.
     public let format: ImageFormat
-    /// The options of the coder; of an ``automatic(among:frameLimit:)`` encoding, those of the first format.
+    /// The options of the coder; of an ``automatic(among:frameLimit:)`` encoding, the options of the first format.
     public let options: EncodeOptions
     /// The most frames of an animation that are encoded, from the first one on; `nil` is no limit.
     ///
@@ -31,7 +31,7 @@ public struct OutputEncoding: Sendable, Hashable {
 
     /// Creates an encoding.
     ///
-    /// If the image is an animation and the coder writes animations in the format, as those of GIF, WebP and PNG do, the
+    /// If the image is an animation and the coder writes animations in the format, as the coders of GIF, WebP and PNG do, the
     /// result is an animation. In other formats the result is its first frame.
     ///
     /// ```swift

@@ -4,7 +4,7 @@ public import Tintype
 
 /// An actor that shows the images of loads: a terminal, a page, a widget.
 ///
-/// ``LoaderActor/load(_:into:key:options:)`` loads into it. A target may have several places for images. Each has a
+/// `LoaderActor.load(_:into:key:options:)` loads into it. A target may have several places for images. Each has a
 /// key, and at most one load at a time.
 ///
 /// The loader calls the target without suspending. Each call and the check that the load is still the one of its place are
@@ -87,7 +87,7 @@ public struct TargetImage: Sendable {
     public enum Kind: Sendable, Hashable {
         /// An unfinished image; a better one follows.
         case preview
-        /// The cached image, while the loader asks the origin whether it is current; see ``CachePolicy/revalidate``.
+        /// The cached image, while the loader asks the origin whether it is current; see `CachePolicy.revalidate`.
         case cached
         /// The requested image.
         case final

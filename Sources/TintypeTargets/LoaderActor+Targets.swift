@@ -9,7 +9,7 @@ extension LoaderActor {
     /// Returns at once. From then on the target shows nothing of an older load with the same key, whichever loader began it,
     /// and that load's wait has ended. The loader holds the target weakly: the load ends with the target.
     ///
-    /// The target receives ``TargetProgress/started`` and the placeholder, then progress, and previews if the request has
+    /// The target receives `TargetProgress.started` and the placeholder, then progress, and previews if the request has
     /// ``LoadOptions/previews``, and at last the image or the failure image. An image in memory appears in one step, without
     /// the placeholder before it.
     ///

@@ -43,11 +43,8 @@ struct ColdTierTests {
 
     private func key(_ name: String = "photo") -> CacheKey { CacheKey("https://example.com/\(name).jpg") }
 
-    @Test(
-        "a stored entry is read again with its metadata",
-        arguments: [0, 1, 14, 15, 70_000, (1 << 20) - 500, 3 << 20]
-    )
-    func storing(byteCount: Int) async throws {
+    @Test(arguments: [0, 1, 14, 15, 70_000, (1 << 20) - 500, 3 << 20])
+    func `a stored entry is read again with its metadata`(byteCount: Int) async throws {
         let tier = try await self.tier()
         let data = Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         #expect(try await tier.entry(for: self.key()) == nil)
@@ -58,8 +55,8 @@ struct ColdTierTests {
         #expect(try await tier.metadata(for: self.key())?.mediaType == "image/jpeg")
     }
 
-    @Test("metadata is that of the entry, however long the key is", arguments: [10, 40_000])
-    func metadataOfEntries(keyLength: Int) async throws {
+    @Test(arguments: [10, 40_000])
+    func `metadata is that of the entry, however long the key is`(keyLength: Int) async throws {
         let tier = try await self.tier()
         let key = self.key(String(repeating: "a", count: keyLength))
         #expect(try await tier.metadata(for: key) == nil)
@@ -67,8 +64,7 @@ struct ColdTierTests {
         #expect(try await tier.metadata(for: key)?.mediaType == "image/jpeg")
     }
 
-    @Test("a prefix may have any characters")
-    func prefixes() async throws {
+    @Test func `a prefix may have any characters`() async throws {
         let tier = try await self.tier(prefix: "a%20b+c&é<'\(UUID().uuidString)".replacing("?", with: ""))
         try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
         #expect(try await tier.entry(for: self.key())?.data == Data([1]))
@@ -76,8 +72,7 @@ struct ColdTierTests {
         #expect(try await tier.entry(for: self.key()) == nil)
     }
 
-    @Test("a second store replaces the entry")
-    func replacing() async throws {
+    @Test func `a second store replaces the entry`() async throws {
         let tier = try await self.tier()
         for value in UInt8(1)...3 {
             try await tier.store(Data([value]), metadata: self.metadata, for: self.key())
@@ -85,8 +80,7 @@ struct ColdTierTests {
         }
     }
 
-    @Test("two tiers on one prefix have the same entries")
-    func sharing() async throws {
+    @Test func `two tiers on one prefix have the same entries`() async throws {
         let prefix = UUID().uuidString
         let (first, second) = (try await self.tier(prefix: prefix), try await self.tier(prefix: prefix))
         try await first.store(Data([1]), metadata: self.metadata, for: self.key())
@@ -95,8 +89,7 @@ struct ColdTierTests {
         #expect(try await first.entry(for: self.key()) == nil)
     }
 
-    @Test("removing an entry tells whether there was one")
-    func removing() async throws {
+    @Test func `removing an entry tells whether there was one`() async throws {
         let tier = try await self.tier()
         #expect(try await !tier.remove(self.key()))
         try await tier.store(Data([1]), metadata: self.metadata, for: self.key())
@@ -105,8 +98,7 @@ struct ColdTierTests {
         #expect(try await tier.entry(for: self.key()) == nil)
     }
 
-    @Test("removing a family removes all its entries, page by page, and no others")
-    func families() async throws {
+    @Test func `removing a family removes all its entries, page by page, and no others`() async throws {
         let tier = try await self.tier { $0.pageSize = 2 }
         let other = self.key("other")
         let family = [self.key()] + (0..<4).map { self.key().derived("\($0)") }
@@ -118,8 +110,7 @@ struct ColdTierTests {
         #expect(try await !tier.removeFamily(of: self.key()))
     }
 
-    @Test("revisions have their own derived entries, and share originals and removals")
-    func revisions() async throws {
+    @Test func `revisions have their own derived entries, and share originals and removals`() async throws {
         let prefix = UUID().uuidString
         let old = try await self.tier(prefix: prefix, revision: "1")
         let new = try await self.tier(prefix: prefix, revision: "2")
@@ -133,8 +124,7 @@ struct ColdTierTests {
         #expect(try await old.entry(for: thumbnail) == nil)
     }
 
-    @Test("an object of another key, a damaged one and a too large one are misses")
-    func foreign() async throws {
+    @Test func `an object of another key, a damaged one and a too large one are misses`() async throws {
         let prefix = UUID().uuidString
         let tier = try await self.tier(prefix: prefix)
         try await tier.store(Data(repeating: 1, count: 2 << 20), metadata: self.metadata, for: self.key())
@@ -174,8 +164,7 @@ struct ColdTierTests {
         return error?.message.contains("is not asked for a while") == true
     }
 
-    @Test("after three failed look-ups, a store that cannot be reached gets no more requests")
-    func outageOfLookups() async throws {
+    @Test func `after three failed look-ups, a store that cannot be reached gets no more requests`() async throws {
         let tier = try self.unreachable()
         for _ in 0..<3 { #expect(await !self.isRefused { _ = try await tier.entry(for: self.key()) }) }
         #expect(await self.isRefused { _ = try await tier.entry(for: self.key()) })
@@ -184,8 +173,10 @@ struct ColdTierTests {
         #expect(await self.isRefused { _ = try await tier.removeFamily(of: self.key()) })
     }
 
-    @Test("after three failed stores, a store that cannot be reached gets no more stores, but is asked for entries")
-    func outageOfStores() async throws {
+    @Test
+    func `after three failed stores, a store that cannot be reached gets no more stores, but is asked for entries`()
+        async throws
+    {
         let events = EventRecord()
         let tier = try self.unreachable(events)
         let store = { try await tier.store(Data([1]), metadata: self.metadata, for: self.key()) }
@@ -199,8 +190,7 @@ struct ColdTierTests {
         #expect(reports.count == 1 && events.events.count == 1)
     }
 
-    @Test("a store that refuses a key is asked again each time, with the advice each time")
-    func refusedReads() async throws {
+    @Test func `a store that refuses a key is asked again each time, with the advice each time`() async throws {
         let events = EventRecord()
         let tier = try await self.tier(secretKey: "wr0ngsecret") { $0.report = { events.append($0) } }
         for _ in 0..<5 {
@@ -212,8 +202,7 @@ struct ColdTierTests {
         #expect(events.events.count == 1 && advice.contains("refused the key"))
     }
 
-    @Test("an entry over the limit is neither accepted nor stored")
-    func limit() async throws {
+    @Test func `an entry over the limit is neither accepted nor stored`() async throws {
         let tier = try await self.tier { $0.maximumEntrySize = 10 }
         #expect(tier.accepts(self.key(), byteCount: 10))
         #expect(tier.accepts(self.key().derived("a"), byteCount: 10))
@@ -224,8 +213,7 @@ struct ColdTierTests {
         #expect(error.code == .entryTooLarge)
     }
 
-    @Test("a wrong secret, a missing key and a missing bucket are errors with advice")
-    func refusals() async throws {
+    @Test func `a wrong secret, a missing key and a missing bucket are errors with advice`() async throws {
         let wrong = try await self.tier(secretKey: "wr0ngsecret")
         let unsigned = try await self.tier(secretKey: nil)
         let nowhere = try await self.tier(bucket: "nowhere")
@@ -241,15 +229,13 @@ struct ColdTierTests {
         await #expect(throws: CacheError.self) { try await wrong.entry(for: self.key()) }
     }
 
-    @Test("the tier cannot remove all entries")
-    func clearing() async throws {
+    @Test func `the tier cannot remove all entries`() async throws {
         let tier = try await self.tier()
         let error = try await #require(throws: CacheError.self) { try await tier.removeAll() }
         #expect(error.message.contains("s3"))
     }
 
-    @Test("a cache stores behind its callers, and fills the nearer tier from the cold one")
-    func caching() async throws {
+    @Test func `a cache stores behind its callers, and fills the nearer tier from the cold one`() async throws {
         let prefix = UUID().uuidString
         let first = CacheActor(tiers: [try await self.tier(prefix: prefix)], timeBudget: .seconds(60))
         await first.store(nil, data: Data([1]), metadata: self.metadata, for: self.key())
@@ -285,8 +271,7 @@ struct ColdTierFailureTests {
 
     private var path: String { "/photos/\(self.key.digest)/\(self.key.digest)" }
 
-    @Test("a store that is overloaded for a moment gets the entry once more")
-    func slowDown() async throws {
+    @Test func `a store that is overloaded for a moment gets the entry once more`() async throws {
         let origin = try FaultyOrigin([self.path: .empty])
         origin.script(self.path, sequence: [.body([], status: 503), .body([], status: 503)])
         try await self.tier(origin).store(Data([1]), metadata: EntryMetadata(), for: self.key)
@@ -295,8 +280,7 @@ struct ColdTierFailureTests {
         #expect(heads.allSatisfy { $0.hasPrefix("PUT /") && $0.contains("Credential=AKTEST/") })
     }
 
-    @Test("a store that stays overloaded is an error with advice, and gets each look-up only once")
-    func overload() async throws {
+    @Test func `a store that stays overloaded is an error with advice, and gets each look-up only once`() async throws {
         let origin = try FaultyOrigin([self.path: .body([], status: 503, headers: [("Retry-After", "1")])])
         let error = try await #require(throws: CacheError.self) { try await self.tier(origin).entry(for: self.key) }
         #expect(error.code == .tierFailed)
@@ -305,11 +289,12 @@ struct ColdTierFailureTests {
     }
 
     @Test(
-        "look-ups of a store that is silent or breaks off end long before the time budget, and open the circuit",
         arguments: [.silence, .stall(declaredLength: 1_000), .lying(declaredLength: 1_000, body: [1])]
             as [FaultyResponse]
     )
-    func brokenResponses(_ response: FaultyResponse) async throws {
+    func `look-ups of a store that is silent or breaks off end long before the time budget, and open the circuit`(
+        _ response: FaultyResponse
+    ) async throws {
         let origin = try FaultyOrigin([self.path: response])
         let tier = try self.tier(origin) {
             $0.firstByteTimeout = .milliseconds(300)
@@ -323,8 +308,9 @@ struct ColdTierFailureTests {
         #expect(origin.requestCount(for: self.path) == 3)
     }
 
-    @Test("metadata needs only the start of an object, and a store that ignores ranges gives it, too")
-    func startOfObject() async throws {
+    @Test func `metadata needs only the start of an object, and a store that ignores ranges gives it, too`()
+        async throws
+    {
         let object = ByteEntry(
             data: Data(repeating: 7, count: 100_000),
             metadata: EntryMetadata(mediaType: "image/png")
@@ -342,8 +328,7 @@ struct ColdTierFailureTests {
         #expect(heads.count == 2 && heads.allSatisfy { $0.contains("Range: bytes=0-16383\r\n") })
     }
 
-    @Test("no request follows a redirect")
-    func redirect() async throws {
+    @Test func `no request follows a redirect`() async throws {
         let origin = try FaultyOrigin(["/other": .body([1])])
         origin.script(self.path, .redirect(to: "/other", status: 307))
         let tier = try self.tier(origin)
@@ -358,8 +343,7 @@ struct ColdTierFailureTests {
         #expect(origin.requestCount(for: "/other") == 0)
     }
 
-    @Test("the end of an outage of look-ups is reported, and the next outage again")
-    func reports() async throws {
+    @Test func `the end of an outage of look-ups is reported, and the next outage again`() async throws {
         let origin = try FaultyOrigin([self.path: .body([], status: 500)])
         let events = EventRecord()
         let clock = Locked(ContinuousClock.now)
@@ -383,8 +367,7 @@ struct ColdTierFailureTests {
         }
     }
 
-    @Test("a list that is not one is an error")
-    func wrongList() async throws {
+    @Test func `a list that is not one is an error`() async throws {
         let origin = try FaultyOrigin(["/photos/": .body(Array("<html></html>".utf8))])
         await #expect(throws: CacheError.self) { try await self.tier(origin).removeFamily(of: self.key) }
     }

@@ -12,8 +12,7 @@ struct ObjectListingTests {
         return ObjectListing(Data("\(start)\(content)</ListBucketResult>".utf8))
     }
 
-    @Test("the last page has keys and no token")
-    func lastPage() throws {
+    @Test func `the last page has keys and no token`() throws {
         let listing = try #require(
             self.listing(
                 """
@@ -27,8 +26,7 @@ struct ObjectListingTests {
         #expect(listing.nextPage == nil)
     }
 
-    @Test("a page before the last has the token of the next one")
-    func truncated() throws {
+    @Test func `a page before the last has the token of the next one`() throws {
         let listing = try #require(
             self.listing(
                 "<IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents><NextContinuationToken>x&amp;y=</NextContinuationToken>"
@@ -37,31 +35,25 @@ struct ObjectListingTests {
         #expect(listing.nextPage == "x&y=")
     }
 
-    @Test("a page without objects has no keys", arguments: ["", "<Contents/>", "<IsTruncated>false</IsTruncated>"])
-    func empty(content: String) throws {
+    @Test(arguments: ["", "<Contents/>", "<IsTruncated>false</IsTruncated>"])
+    func `a page without objects has no keys`(content: String) throws {
         #expect(try #require(self.listing(content)).keys.isEmpty)
     }
 
-    @Test(
-        "entities in keys are characters",
-        arguments: [
-            ("a&amp;b", "a&b"), ("&lt;&gt;&quot;&apos;", "<>\"'"), ("&#38;&#x26;&#xE9;", "&&é"), ("é😀", "é😀"),
-            ("&amp;lt;", "&lt;"), ("&unknown;", "&unknown;"), ("a&", "a&"), ("&#xD800;", "&#xD800;"),
-        ]
-    )
-    func entities(text: String, key: String) throws {
+    @Test(arguments: [
+        ("a&amp;b", "a&b"), ("&lt;&gt;&quot;&apos;", "<>\"'"), ("&#38;&#x26;&#xE9;", "&&é"), ("é😀", "é😀"),
+        ("&amp;lt;", "&lt;"), ("&unknown;", "&unknown;"), ("a&", "a&"), ("&#xD800;", "&#xD800;"),
+    ])
+    func `entities in keys are characters`(text: String, key: String) throws {
         #expect(try #require(self.listing("<Contents><Key>\(text)</Key></Contents>")).keys == [key])
     }
 
-    @Test(
-        "anything but a whole list is refused",
-        arguments: [
-            "", "text", "<html></html>", "<Error><Code>NoSuchBucket</Code></Error>",
-            "<ListBucketResult><Contents><Key>a</Key></Contents>", "<ListBucketResult><Contents><Key>a</Key",
-            "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
-        ]
-    )
-    func refused(text: String) {
+    @Test(arguments: [
+        "", "text", "<html></html>", "<Error><Code>NoSuchBucket</Code></Error>",
+        "<ListBucketResult><Contents><Key>a</Key></Contents>", "<ListBucketResult><Contents><Key>a</Key",
+        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+    ])
+    func `anything but a whole list is refused`(text: String) {
         #expect(ObjectListing(Data(text.utf8)) == nil)
     }
 }

@@ -8,14 +8,16 @@ import TintypeTestSupport
 @Suite("The processor time that a process may use")
 struct ProcessorBudgetTests {
     @Test(
-        "the lowest quota of the groups counts, rounded up to whole threads",
         arguments: [
             (["": "max 100000"], 8), (["": "150000 100000"], 2), (["": "max 100000", "/a": "400000 100000"], 4),
             (["": "200000 100000", "/a": "400000 100000", "/a/b": "max 100000"], 2), (["/a/b": "10000 100000"], 1),
             (["": "1600000 100000"], 8), (["": "nonsense"], 8), ([:], 8),
         ] as [([String: String], Int)]
     )
-    func quotas(files: [String: String], expected: Int) throws {
+    func `the lowest quota of the groups counts, rounded up to whole threads`(
+        files: [String: String],
+        expected: Int
+    ) throws {
         let folder = try TemporaryDirectory()
         for (group, text) in files {
             let url = folder.url(of: "cgroup\(group)")

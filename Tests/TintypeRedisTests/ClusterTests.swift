@@ -84,7 +84,7 @@ private struct RunningCluster: SuiteTrait, TestScoping {
     }
 
     @Test func `a node that was known by another name only is forgotten`() async throws {
-        // Its connection is closed in the turn that opens those of the masters, which may get its descriptor.
+        // Its connection is closed in the turn that opens the connections of the masters, which may get its descriptor.
         let seed = RedisAddress("localhost", port: self.cluster.servers[5].port)
         var configuration = RedisConfiguration(.cluster([seed]))
         configuration.commandTimeBudget = .seconds(60)

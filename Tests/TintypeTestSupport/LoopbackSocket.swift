@@ -79,7 +79,7 @@ public enum LoopbackSocket {
     }
 
     /// Sends all bytes, or returns `false` if the other side has closed the connection.
-    static func send(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
+    public static func send(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }

@@ -40,7 +40,7 @@ final class OrderedTier: OrderedByteTier {
     /// The changes, and the bytes to store, that may wait.
     private static let pendingLimit = 10_000
     private static let pendingByteLimit = 64 << 20
-    /// The reads that the tier may run at once, including those whose callers have left.
+    /// The reads that the tier may run at once, including reads whose callers have left.
     private static let readLimit = 256
     /// The longest wait of a read for earlier changes, and for the repair of a family: a load waits for the read.
     private static let changeWait = Duration.seconds(1)
@@ -83,9 +83,7 @@ final class OrderedTier: OrderedByteTier {
         }
         let turn = TierTurn()
         do {
-            let found = try await self.read(key) {
-                try await TierTurn.$current.withValue(turn) { try await base.entry(for: key) }
-            }
+            let found = try await self.read(key) { try await turn.run { try await base.entry(for: key) } }
             let entry = self.valid(found)
             if entry == nil { self.end(turn, for: key, with: turns) }
             return entry

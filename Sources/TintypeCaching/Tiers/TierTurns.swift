@@ -7,8 +7,9 @@ import TintypeConcurrency
 ///
 /// No two turns of a process are equal.
 public struct TierTurn: Sendable, Hashable {
+    @TaskLocal private static var ofTask: TierTurn?
     /// The turn of the load for which a tier looks for an entry; `nil` outside of loads.
-    @TaskLocal public static var current: TierTurn?
+    public static var current: TierTurn? { self.ofTask }
 
     private static let lastID = Atomic<UInt64>(0)
     private let id = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
@@ -19,10 +20,19 @@ public struct TierTurn: Sendable, Hashable {
     ///
     /// ```swift
     /// let turn = TierTurn()
-    /// let entry = try await TierTurn.$current.withValue(turn) { try await redis.entry(for: key) }
+    /// let entry = try await turn.run { try await redis.entry(for: key) }
     /// await redis.endTurn(turn, for: key, isCancelled: false)
     /// ```
     public init() {}
+
+    /// Runs `operation`, in which this turn is the current one.
+    ///
+    /// ```swift
+    /// let entry = try await TierTurn().run { try await redis.entry(for: key) }
+    /// ```
+    public func run<Value>(_ operation: () async throws -> Value) async rethrows -> Value {
+        try await Self.$ofTask.withValue(self, operation: operation)
+    }
 }
 
 /// The turns of a load in the tiers of other machines.

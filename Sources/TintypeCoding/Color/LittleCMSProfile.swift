@@ -20,7 +20,7 @@ struct LittleCMSProfile: ~Copyable {
 
     /// Returns the profile with its floating-point pipelines renamed, so that Little CMS ignores them.
     ///
-    /// Such a pipeline can have any number of stages in a few bytes, because all of them may be the same one. It takes
+    /// A floating-point pipeline can have any number of stages in a few bytes, because all of them may be the same one. It takes
     /// precedence over the tables that a profile must have as well. An image of 700 bytes could take minutes.
     ///
     /// Source: ICC.1:2022, 7.3.1, 9.2.19 to 9.2.26 (BToD and DToB tags) and 10.16 (multiProcessElementsType).

@@ -35,7 +35,7 @@ final class Interrupt: Sendable {
 
     /// Lets work that runs until a signal take `patience` seconds to end after it.
     ///
-    /// Such an end is a success. `onHangup` is called for each `SIGHUP` on the main thread.
+    /// An end within that time is a success. `onHangup` is called for each `SIGHUP` on the main thread.
     func allowOrderlyEnd(patience: Int, onHangup: @escaping @Sendable () -> Void) {
         self.state.withLock { state in
             state.patience = patience

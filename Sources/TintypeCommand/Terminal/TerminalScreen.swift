@@ -72,7 +72,7 @@ actor TerminalScreen: ImageTarget {
     ///
     /// - Throws: `OutputError` if the terminal could not be written.
     func end() throws(OutputError) {
-        // Beside a label the text stays, because it names the failure.
+        // The text after a label stays, because it names the failure.
         for (key, slot) in self.slots where !slot.place.hasLabel { self.show(status: "", at: key) }
         let used = self.slots.values.map { slot in
             slot.place.row + (slot.place.hasLabel ? 1 : 0) + (slot.size?.rows ?? 0)

@@ -112,7 +112,7 @@ final class CurlLoop: SerialExecutor {
 }
 
 extension CurlLoop: JobThread {
-    /// Neither libcurl nor the new thread calls the queue before this function returns.
+    /// The queue is not called before this function returns, by libcurl or by the new thread.
     func startThread() throws(LoopStartError) {
         if !self.engine.isOpen { try self.engine.open() }
         do throws(ThreadError) {

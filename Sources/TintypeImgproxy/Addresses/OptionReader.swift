@@ -23,7 +23,7 @@ struct OptionReader {
     mutating func apply(_ option: OptionText, by rules: OptionRules) throws(AddressError) {
         self.count += 1
         guard self.count <= Self.limit else {
-            throw .invalidURL("There are more than \(Self.limit) options, with those of the presets.")
+            throw .invalidURL("There are more than \(Self.limit) options, including the options of presets.")
         }
         // Presets may use all options, because the owner of the server writes them.
         let isAllowed = rules.allowedOptions.isEmpty || rules.allowedOptions.contains(option.spelling)

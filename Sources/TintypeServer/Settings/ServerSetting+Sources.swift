@@ -87,7 +87,7 @@ extension ServerSetting {
         ServerSetting(
             "authorities",
             .text("FILE"),
-            "a file of PEM certificates, the only authorities that may certify sources; default those of the system"
+            "a file of PEM certificates, the only authorities that may certify sources; default the authorities of the system"
         ) { $0.configuration.loader.downloads.tls.authorities = .file(path: $1) },
         ServerSetting(
             "download-time",

@@ -6,7 +6,7 @@ package import TintypeImage
 ///
 /// A pipeline replaces it by these transforms as soon as it knows the size, and does the same work as if they had been
 /// written out. At the start of a pipeline, and after other crops, turns and a resize, the header of the file tells the
-/// size. Those of this transform are a part of the decode then.
+/// size. The decode then includes the transforms that replace this one.
 package protocol SizedTransformer: ImageTransformer {
     /// Returns the transforms of an upright image of `size`.
     ///

@@ -463,7 +463,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a wrapper that changes reads changes those of loads, which keep their turns`() async throws {
+    @Test func `a wrapper that changes reads changes the reads of loads too, which keep their turns`() async throws {
         self.near[self.key] = makeData(10)
         let cache = CacheActor(tiers: [Redacted(base: self.near)], timeBudget: .seconds(60))
         try await cache.takingTurns {

@@ -10,24 +10,29 @@ import TintypeTestTraits
 @Suite(.computing, .enabled(if: Fixtures.corpus != nil), .timeLimit(.minutes(5))) struct GIFConformanceTests {
     private let registry = CoderRegistry()
 
-    @Test(arguments: GIFCorpus.files(in: "gif")) func ordinary(_ file: GIFCorpus.File) throws { try self.check(file) }
+    @Test(arguments: GIFCorpus.files(in: "gif")) func `an ordinary file has the pixels of its reference`(
+        _ file: GIFCorpus.File
+    ) throws { try self.check(file) }
 
-    @Test(arguments: GIFCorpus.files(in: "gif-pygif")) func suite(_ file: GIFCorpus.File) throws {
+    @Test(arguments: GIFCorpus.files(in: "gif-pygif")) func `a file of the pygif suite has the pixels of its reference`(
+        _ file: GIFCorpus.File
+    ) throws {
         try self.check(file)
     }
 
-    @Test(arguments: GIFCorpus.files(in: "gif-corrupt")) func damaged(_ file: GIFCorpus.File) throws {
+    @Test(arguments: GIFCorpus.files(in: "gif-corrupt"))
+    func `a damaged file is decoded or refused as its reference says`(_ file: GIFCorpus.File) throws {
         try self.check(file)
     }
 
-    @Test(arguments: GIFCorpus.files(in: "bombs")) func bombs(_ file: GIFCorpus.File) throws {
+    @Test(arguments: GIFCorpus.files(in: "bombs")) func `a bomb takes little memory`(_ file: GIFCorpus.File) throws {
         let (_, peak) = try AllocatedMemory.peak { try self.check(file) }
         #expect(peak < 4 << 20)
     }
 
     /// Decodes damaged files as far as possible, with the same result as the reference decoder.
     @Test(arguments: GIFCorpus.files.filter { ["partial", "either"].contains($0.expectation) })
-    func `what can be decoded`(_ file: GIFCorpus.File) throws {
+    func `as much of a damaged file is decoded as the reference decodes`(_ file: GIFCorpus.File) throws {
         let data = try file.data
         let options = DecodeOptions(allowsTruncated: true)
         let image: Image

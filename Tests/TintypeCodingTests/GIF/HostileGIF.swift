@@ -41,18 +41,18 @@ enum HostileGIF {
     /// Returns image data for pixels of one colour, in which each code stands for the longest string so far.
     static func flat(pixelCount: Int) -> [UInt8] {
         var writer = BitWriter()
-        writer.append(4, count: 3)
-        writer.append(0, count: 3)
+        writer.append(4, 3)
+        writer.append(0, 3)
         var missing = pixelCount - 1
         var next = 6
         while missing > 0 {
             // This code stands for the previous string and one more pixel, until the table is full.
             let code = min(next, 4_095)
-            writer.append(code, count: max(3, Int.bitWidth - code.leadingZeroBitCount))
+            writer.append(code, max(3, Int.bitWidth - code.leadingZeroBitCount))
             missing -= code - 4
             next += 1
         }
-        writer.append(5, count: 12)
+        writer.append(5, 12)
         return [2] + self.blocks(writer.bytes)
     }
 
@@ -69,21 +69,4 @@ enum HostileGIF {
     }
 
     private static func number(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8 & 255)] }
-
-    private struct BitWriter {
-        private(set) var bytes: [UInt8] = []
-        private var bits = 0
-        private var bitCount = 0
-
-        mutating func append(_ value: Int, count: Int) {
-            self.bits |= value << self.bitCount
-            self.bitCount += count
-            while self.bitCount >= 8 {
-                self.bytes.append(UInt8(self.bits & 255))
-                self.bits >>= 8
-                self.bitCount -= 8
-            }
-            if value == 5, count == 12 { self.bytes.append(UInt8(self.bits & 255)) }
-        }
-    }
 }

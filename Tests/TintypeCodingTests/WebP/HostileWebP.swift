@@ -43,7 +43,7 @@ enum HostileWebP {
         // No further transform, no cache and no tiles.
         bits.append(0, 1 + 1 + 1)
         for _ in 0..<5 { bits.append(0b0001, 4) }
-        return WebPSamples.file([WebPSamples.chunk("VP8L", bits.bytes)])
+        return WebPSamples.file([WebPSamples.chunk("VP8L", bits.bytes + [0, 0, 0])])
     }
 
     /// Returns the height of an image that has `groupCount` groups.
@@ -69,7 +69,7 @@ enum HostileWebP {
         }
         for _ in 0..<groupCount { self.appendCodes(&bits, isFull: true) }
         // Four bytes are enough for a pixel of four codes.
-        return bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
+        return bits.bytes + [0, 0, 0] + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
     }
 
     /// Appends codes of 8 bits for green and red, and for blue and alpha too if `isFull`.
@@ -98,24 +98,6 @@ enum HostileWebP {
 
     private static func reversed(_ value: Int) -> Int {
         (0..<8).reduce(0) { $0 | (value >> $1 & 1) << (7 - $1) }
-    }
-
-    private struct BitWriter {
-        private var whole: [UInt8] = []
-        private var bits = 0
-        private var bitCount = 0
-
-        var bytes: [UInt8] { self.whole + [UInt8(self.bits & 255), 0, 0, 0] }
-
-        mutating func append(_ value: Int, _ count: Int) {
-            self.bits |= value << self.bitCount
-            self.bitCount += count
-            while self.bitCount >= 8 {
-                self.whole.append(UInt8(self.bits & 255))
-                self.bits >>= 8
-                self.bitCount -= 8
-            }
-        }
     }
 }
 #endif

@@ -35,8 +35,7 @@ import Testing
         return queue
     }
 
-    @Test("a transfer that rests often waits for the loop to be idle")
-    func idleness() {
+    @Test func `a transfer that rests often waits for the loop to be idle`() {
         var queue = self.queue(brief: 1, long: 2)
         #expect(self.turn(of: &queue, isIdle: false, after: 1) == ["brief 0"])
         #expect(self.turn(of: &queue, isIdle: false, after: 2) == [])
@@ -44,23 +43,20 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test("in a busy loop one of them continues every four milliseconds, before the others")
-    func busyLoop() {
+    @Test func `in a busy loop one of them continues every four milliseconds, before the others`() {
         var queue = self.queue(brief: 20, long: 2)
         #expect(self.turn(of: &queue, isIdle: false, after: 4) == ["long 0", "brief 0"])
         #expect(self.turn(of: &queue, isIdle: false, after: 7) == ["brief 1", "brief 2"])
         #expect(self.turn(of: &queue, isIdle: false, after: 8) == ["long 1", "brief 3"])
     }
 
-    @Test("they also continue if others rest in every turn of an idle loop")
-    func manyBriefRests() {
+    @Test func `they also continue if others rest in every turn of an idle loop`() {
         var queue = self.queue(brief: 20, long: 1)
         #expect(self.turn(of: &queue, isIdle: true, after: 1) == ["brief 0", "brief 1"])
         #expect(self.turn(of: &queue, isIdle: true, after: 5) == ["long 0", "brief 2"])
     }
 
-    @Test("a thousand of them wait for about a quarter of a second each in a busy loop")
-    func manyLongRests() {
+    @Test func `a thousand of them wait for about a quarter of a second each in a busy loop`() {
         var queue = self.queue(brief: 0, long: 1_000)
         var continuedCount = 0
         for step in 1...10_000 where !queue.isEmpty {
@@ -76,8 +72,8 @@ import Testing
         Issue.record("\(continuedCount) of them have continued")
     }
 
-    @Test("a transfer that has ended never continues", arguments: [1, 9])
-    func removal(restCount: Int) {
+    @Test(arguments: [1, 9])
+    func `a transfer that has ended never continues`(restCount: Int) {
         var queue = RestQueue<Handle>(at: Self.start)
         let (ended, other) = (Handle("ended"), Handle("other"))
         queue.insert(ended, restCount: restCount)

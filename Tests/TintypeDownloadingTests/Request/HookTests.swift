@@ -136,8 +136,7 @@ struct HookTests {
         #expect(try await emptied.error(at: origin.url("/a")).code == .emptyBody)
     }
 
-    @Test("a hook receives the target of each redirect, and may refuse it")
-    func redirects() async throws {
+    @Test func `a hook receives the target of each redirect, and may refuse it`() async throws {
         let origin = try FaultyOrigin([
             "/a": .redirect(to: "b?c=d#e"), "/b": .redirect(to: "/secret"), "/secret": .body([9]),
         ])

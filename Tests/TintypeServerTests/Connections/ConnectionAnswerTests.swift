@@ -13,8 +13,7 @@ import TintypeTestTraits
     /// More bytes than the buffers of two sockets hold; each of its lines is another one.
     private static let large = Array((0..<400_000).lazy.map { "\(100_000_000 + $0) bytes\n" }.joined().utf8)
 
-    @Test("one connection carries many requests")
-    func keepAlive() async throws {
+    @Test func `one connection carries many requests`() async throws {
         try await ScriptedServer.run(["/a": .text("first"), "/b": .text("second")]) { server in
             let client = try await server.client()
             for _ in 0..<3 {
@@ -31,8 +30,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("pipelined answers come in the order of the requests, whether they are ready or waited for")
-    func pipelining() async throws {
+    @Test func `pipelined answers come in the order of the requests, whether they are ready or waited for`()
+        async throws
+    {
         let (first, second) = (Gate(), Gate())
         let scripts: [String: ScriptedHandler.Script] = [
             "/1": .text("1"), "/2": .text("2", after: first), "/3": .text("3"), "/4": .text("4", after: second),
@@ -50,8 +50,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("hundreds of requests in one piece are all answered")
-    func manyPipelined() async throws {
+    @Test func `hundreds of requests in one piece are all answered`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             let other = try await server.client()
@@ -62,8 +61,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("requests that come byte by byte are answered like others")
-    func bytes() async throws {
+    @Test func `requests that come byte by byte are answered like others`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             let request = Array("GET /a HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
@@ -73,8 +71,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the answer to HEAD has the fields of GET and no body")
-    func head() async throws {
+    @Test func `the answer to HEAD has the fields of GET and no body`() async throws {
         let scripts: [String: ScriptedHandler.Script] = [
             "/ready": .text("twelve bytes"), "/waiting": .waiting { _ in .text(200, "twelve bytes") },
         ]
@@ -91,15 +88,16 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a connection persists as the version and the fields of the request say",
-        arguments: [
-            ("1.0", "", false), ("1.0", "Connection: keep-alive\r\n", true), ("1.1", "", true),
-            ("1.1", "Connection: close\r\n", false), ("1.1", "Connection: keep-alive, close\r\n", false),
-            ("1.0", "Connection: Keep-Alive\r\n", true),
-        ]
-    )
-    func persistence(version: String, fields: String, persists: Bool) async throws {
+    @Test(arguments: [
+        ("1.0", "", false), ("1.0", "Connection: keep-alive\r\n", true), ("1.1", "", true),
+        ("1.1", "Connection: close\r\n", false), ("1.1", "Connection: keep-alive, close\r\n", false),
+        ("1.0", "Connection: Keep-Alive\r\n", true),
+    ])
+    func `a connection persists as the version and the fields of the request say`(
+        version: String,
+        fields: String,
+        persists: Bool
+    ) async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             let request = "GET /a HTTP/\(version)\r\nHost: a\r\n\(fields)\r\n"
@@ -116,8 +114,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("answers keep the order of their requests in any mix of splits and waits", arguments: UInt64(1)...8)
-    func mixes(seed: UInt64) async throws {
+    @Test(arguments: UInt64(1)...8)
+    func `answers keep the order of their requests in any mix of splits and waits`(seed: UInt64) async throws {
         var scripts: [String: ScriptedHandler.Script] = [:]
         for number in 0..<10 {
             scripts["/ready\(number)"] = .text("/ready\(number)")
@@ -147,8 +145,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a part of a body in memory is a copy, which does not keep the whole body alive")
-    func parts() throws {
+    @Test func `a part of a body in memory is a copy, which does not keep the whole body alive`() throws {
         let whole = Data(repeating: 1, count: 1 << 20)
         let body = ServerAnswer.Body.data(whole[10...]).part(ByteRange(offset: 5, length: 1 << 16))
         guard case .data(let part) = body else { throw TestSupportError("The part is not in memory.") }
@@ -157,8 +154,7 @@ import TintypeTestTraits
         #expect(!(start..<start + end).contains(part.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }))
     }
 
-    @Test("an answer larger than the buffers of sockets arrives whole, while others are served")
-    func largeAnswers() async throws {
+    @Test func `an answer larger than the buffers of sockets arrives whole, while others are served`() async throws {
         let body = Data(Self.large)
         let scripts: [String: ScriptedHandler.Script] = [
             "/large": .ready { _ in
@@ -184,8 +180,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a slice of bytes is sent from its start to its end")
-    func slices() async throws {
+    @Test func `a slice of bytes is sent from its start to its end`() async throws {
         let body = Data(Self.large)[1_000..<3_000_000]
         let script = ScriptedHandler.Script.ready { _ in
             var head = AnswerHead(status: 200)
@@ -197,15 +192,15 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "the identifier of a request is echoed if it is plain, and replaced otherwise",
-        arguments: [
-            ("abc-DEF_123", true), (String(repeating: "x", count: 64), true),
-            (String(repeating: "x", count: 65), false),
-            ("", false), ("a b", false), ("a\u{E9}", false), ("a;b", false), ("<script>", false), ("a:b", false),
-        ]
-    )
-    func identifiers(text: String, isEchoed: Bool) async throws {
+    @Test(arguments: [
+        ("abc-DEF_123", true), (String(repeating: "x", count: 64), true),
+        (String(repeating: "x", count: 65), false),
+        ("", false), ("a b", false), ("a\u{E9}", false), ("a;b", false), ("<script>", false), ("a:b", false),
+    ])
+    func `the identifier of a request is echoed if it is plain, and replaced otherwise`(
+        text: String,
+        isEchoed: Bool
+    ) async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             let identifier = try #require(try await client.response(to: "/a", ["X-Request-ID": text])["X-Request-ID"])
@@ -218,8 +213,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("two identifiers are none")
-    func twoIdentifiers() async throws {
+    @Test func `two identifiers are none`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             var fields: HeaderFields = ["X-Request-ID": "one"]
@@ -231,8 +225,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a handler cannot split a response")
-    func splitting() async throws {
+    @Test func `a handler cannot split a response`() async throws {
         let script = ScriptedHandler.Script.ready { _ in
             .text(200, "a", fields: ["X-Forged": "a\r\nSet-Cookie: b=c", "X-Name\r\nX-More": "a", "X-Good": "good"])
         }

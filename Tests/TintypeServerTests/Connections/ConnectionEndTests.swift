@@ -10,8 +10,7 @@ import TintypeTestTraits
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ConnectionEndTests {
     // MARK: Refused requests
 
-    @Test("a client that still sends does not lose the answer that refuses its request")
-    func lingering() async throws {
+    @Test func `a client that still sends does not lose the answer that refuses its request`() async throws {
         try await ScriptedServer.run { server in
             let client = try await server.client()
             await client.send("BROKEN\r\n\r\n")
@@ -22,8 +21,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a refused client that never stops sending is cut off, and others are served meanwhile")
-    func flooding() async throws {
+    @Test func `a refused client that never stops sending is cut off, and others are served meanwhile`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let flooding = try await server.client()
             await flooding.send("BROKEN\r\n\r\n")
@@ -37,8 +35,7 @@ import TintypeTestTraits
 
     // MARK: Shutdown
 
-    @Test("a shutdown finishes answers that have begun, and closes idle connections")
-    func draining() async throws {
+    @Test func `a shutdown finishes answers that have begun, and closes idle connections`() async throws {
         let gate = Gate()
         try await ScriptedServer.run(["/a": .text("a"), "/slow": .text("slow", after: gate)]) { server in
             let (idle, busy) = (try await server.client(), try await server.client())
@@ -59,8 +56,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a shutdown answers a request whose head has begun")
-    func drainingHead() async throws {
+    @Test func `a shutdown answers a request whose head has begun`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             await client.send("GET /a HTTP/1.1\r\nHo")
@@ -74,8 +70,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a shutdown ends what takes too long")
-    func drainingTooLong() async throws {
+    @Test func `a shutdown ends what takes too long`() async throws {
         let gate = Gate()
         try await ScriptedServer.run(["/slow": .text("slow", after: gate)]) { server in
             let client = try await server.client()
@@ -88,8 +83,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a request that the kernel holds when the shutdown begins is answered")
-    func drainingUnread() async throws {
+    @Test func `a request that the kernel holds when the shutdown begins is answered`() async throws {
         let (isHeld, hold) = (Latch(), Latch())
         let scripts: [String: ScriptedHandler.Script] = [
             "/a": .text("a"),
@@ -122,8 +116,8 @@ import TintypeTestTraits
         return .ready { _ in answer }
     }
 
-    @Test("with more connections than the limit, the one that has waited longest for a request ends")
-    func connectionLimit() async throws {
+    @Test func `with more connections than the limit, the one that has waited longest for a request ends`() async throws
+    {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
             let (first, second) = (try await server.client(), try await server.client())
             for client in [first, second] { #expect(try await client.response(to: "/a").text == "a") }
@@ -136,8 +130,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a new connection that has not sent a request yet does not end before older idle ones")
-    func newConnections() async throws {
+    @Test func `a new connection that has not sent a request yet does not end before older idle ones`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 3 }) { server in
             var old: [ServerClient] = []
             for _ in 0..<3 {
@@ -158,8 +151,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a new connection takes the place of the one whose head has been incomplete for longest")
-    func slowHeads() async throws {
+    @Test func `a new connection takes the place of the one whose head has been incomplete for longest`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.connectionCount = 2 }) { server in
             let slow = [try await server.client(), try await server.client()]
             for client in slow { await client.send("GET /a HTTP/1.1\r\nHost:") }
@@ -172,8 +164,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the connections that share a body are closed together or not at all")
-    func sharedUnsentBytes() async throws {
+    @Test func `the connections that share a body are closed together or not at all`() async throws {
         let scripts = ["/shared": Self.text(8 << 20), "/single": Self.text(8 << 20), "/last": Self.text(8 << 20)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 20 << 20 }) { server in
             // One of the two that share a body takes more of it than the client of the other body does.
@@ -191,8 +182,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("with too many unsent bytes, the server closes the slowest connections and serves the others")
-    func unsentBytes() async throws {
+    @Test func `with too many unsent bytes, the server closes the slowest connections and serves the others`()
+        async throws
+    {
         let scripts = ["/large": Self.text(12 << 20), "/small": Self.text(8 << 20), "/a": Self.text(1)]
         try await ScriptedServer.run(scripts, limits: { $0.unsentByteCount = 16 << 20 }) { server in
             let (large, small) = (
@@ -210,8 +202,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server without descriptors serves its connections, and accepts others later")
-    func descriptors() async {
+    @Test func `a server without descriptors serves its connections, and accepts others later`() async {
         await #expect(processExitsWith: .success) {
             try await ScriptedServer.run(["/a": .text("a")]) { server in
                 let first = try await server.client()
@@ -230,19 +221,15 @@ import TintypeTestTraits
 
     // MARK: Addresses
 
-    @Test(
-        "an address that cannot be listened on is an error that names it",
-        arguments: ["", "a", "127.0.0.1", "::1:80"]
-    )
-    func invalidAddresses(address: String) async {
+    @Test(arguments: ["", "a", "127.0.0.1", "::1:80"])
+    func `an address that cannot be listened on is an error that names it`(address: String) async {
         let error = await #expect(throws: ListenError.self) {
             try await ConnectionActor.start(at: address, handler: ScriptedHandler())
         }
         #expect(error?.description.contains(address) == true)
     }
 
-    @Test("a port in use is an error")
-    func portInUse() async throws {
+    @Test func `a port in use is an error`() async throws {
         try await ScriptedServer.run { server in
             let error = await #expect(throws: ListenError.self) {
                 try await ConnectionActor.start(at: server.address, handler: ScriptedHandler())

@@ -22,8 +22,8 @@ import TintypeTestTraits
         ]
     }
 
-    @Test("the task of a client that leaves is cancelled", arguments: [false, true])
-    func leaving(resetting: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `the task of a client that leaves is cancelled`(resetting: Bool) async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let client = try await server.client()
             await client.request("/waiting")
@@ -37,8 +37,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("hundreds of clients that leave are all noticed")
-    func leavingCrowd() async throws {
+    @Test func `hundreds of clients that leave are all noticed`() async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let executor = ThreadExecutor(name: "clients")
             var clients: [ServerClient] = []
@@ -54,8 +53,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that has closed its half receives ready answers, and the end")
-    func halfClosed() async throws {
+    @Test func `a client that has closed its half receives ready answers, and the end`() async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let client = try await server.client()
             await client.request("/ready")
@@ -67,8 +65,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that has closed its half and waits counts as gone")
-    func halfClosedWhileWaiting() async throws {
+    @Test func `a client that has closed its half and waits counts as gone`() async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let client = try await server.client()
             await client.request("/waiting")
@@ -78,8 +75,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("requests behind one that waits do not hide that the client leaves")
-    func leavingWithPipeline() async throws {
+    @Test func `requests behind one that waits do not hide that the client leaves`() async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let client = try await server.client()
             await client.request("/waiting")
@@ -91,8 +87,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the connection of a client that leaves in a head or in an answer ends", arguments: ["", "GET /ready HT"])
-    func leavingInHead(text: String) async throws {
+    @Test(arguments: ["", "GET /ready HT"])
+    func `the connection of a client that leaves in a head or in an answer ends`(text: String) async throws {
         try await ScriptedServer.run(self.scripts) { server in
             let client = try await server.client()
             await client.send(text)

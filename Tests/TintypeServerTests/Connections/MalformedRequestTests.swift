@@ -34,8 +34,8 @@ import TintypeTestTraits
         return found.isEmpty && !bytes.isEmpty ? [200] : found
     }
 
-    @Test("a malformed request is refused as by nginx or more strictly", arguments: MalformedRequest.refused)
-    func refusals(of request: MalformedRequest) async throws {
+    @Test(arguments: MalformedRequest.refused)
+    func `a malformed request is refused as by nginx or more strictly`(of request: MalformedRequest) async throws {
         let (server, nginx) = try await Self.servers.value
         let client = try await ServerClient(to: server.address)
         await client.send(request.bytes + Self.next)
@@ -59,8 +59,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an unusual request is answered", arguments: MalformedRequest.accepted)
-    func acceptance(of request: MalformedRequest) async throws {
+    @Test(arguments: MalformedRequest.accepted)
+    func `an unusual request is answered`(of request: MalformedRequest) async throws {
         let (server, _) = try await Self.servers.value
         let client = try await ServerClient(to: server.address)
         await client.send(request.bytes + Self.next)
@@ -68,8 +68,8 @@ import TintypeTestTraits
         #expect(statuses == [Int](repeating: 200, count: request.closes ? 1 : 2))
     }
 
-    @Test("a malformed request is refused alike in any split", arguments: MalformedRequest.refused)
-    func splits(of request: MalformedRequest) async throws {
+    @Test(arguments: MalformedRequest.refused)
+    func `a malformed request is refused alike in any split`(of request: MalformedRequest) async throws {
         guard request.bytes.count < 400 else { return }
         let (server, _) = try await Self.servers.value
         let client = try await ServerClient(to: server.address)
@@ -78,8 +78,7 @@ import TintypeTestTraits
         #expect(Self.statuses(try await client.receiveToEnd()).first == request.status)
     }
 
-    @Test("a malformed request says what is wrong, and repeats nothing of it")
-    func texts() async throws {
+    @Test func `a malformed request says what is wrong, and repeats nothing of it`() async throws {
         let (server, _) = try await Self.servers.value
         let client = try await ServerClient(to: server.address)
         await client.send("GET /<script> HTTP/1.1\r\nHost: a\r\nX-<script>: b\r\n\r\n")

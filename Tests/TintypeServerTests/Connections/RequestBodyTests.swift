@@ -17,8 +17,8 @@ import TintypeTestTraits
         "POST \(target) HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\(fields)\r\n"
     }
 
-    @Test("a body is read to its end, and the next request begins behind it", arguments: ["/ready", "/waiting"])
-    func exact(target: String) async throws {
+    @Test(arguments: ["/ready", "/waiting"])
+    func `a body is read to its end, and the next request begins behind it`(target: String) async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
             let client = try await server.client()
             await client.send(Self.post(target, 5) + "hello" + Self.post(target, 3) + "you" + Self.post(target, 0))
@@ -28,8 +28,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body may come in pieces of any size", arguments: [1, 7, 5_000, 300_000])
-    func pieces(size: Int) async throws {
+    @Test(arguments: [1, 7, 5_000, 300_000])
+    func `a body may come in pieces of any size`(size: Int) async throws {
         let length = size < 10 ? 200 : 300_000
         let body = (0..<length).map { UInt8(ascii: "a") + UInt8($0 % 26) }
         try await ScriptedServer.run(Self.echo, bodyLimit: length) { server in
@@ -43,8 +43,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that waits for it is told to go on")
-    func expectation() async throws {
+    @Test func `a client that waits for it is told to go on`() async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
             let client = try await server.client()
             for _ in 0..<2 {
@@ -57,8 +56,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body that is too large is refused before it is sent")
-    func tooLarge() async throws {
+    @Test func `a body that is too large is refused before it is sent`() async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 10) { server in
             for fields in ["", "Expect: 100-continue\r\n"] {
                 let client = try await server.client()
@@ -71,8 +69,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body that the handler refuses is not received")
-    func refusedByHandler() async throws {
+    @Test func `a body that the handler refuses is not received`() async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
             let client = try await server.client()
             await client.send(Self.post("/forbidden", 1_000, "Expect: 100-continue\r\n"))
@@ -82,8 +79,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body where there must be none is refused, and is not the next request")
-    func unexpected() async throws {
+    @Test func `a body where there must be none is refused, and is not the next request`() async throws {
         try await ScriptedServer.run(Self.echo) { server in
             let client = try await server.client()
             let smuggled = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -97,8 +93,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that leaves within its body is forgotten")
-    func leaving() async throws {
+    @Test func `a client that leaves within its body is forgotten`() async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
             let client = try await server.client()
             await client.send(Self.post("/ready", 100) + "hello")
@@ -108,8 +103,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("slow large bodies leave room for short ones, but not for more large ones")
-    func room() async throws {
+    @Test func `slow large bodies leave room for short ones, but not for more large ones`() async throws {
         let length = 100_000
         try await ScriptedServer.run(Self.echo, bodyLimit: length, limits: { $0.bodyByteCount = length }) { server in
             let slow = try await server.client()

@@ -89,18 +89,7 @@ actor ServerClient {
 
     /// Sends bytes; returns false if the server has closed the connection.
     @discardableResult
-    func send(_ bytes: [UInt8]) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                Glibc.send(self.descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
-    }
+    func send(_ bytes: [UInt8]) -> Bool { LoopbackSocket.send(bytes, to: self.descriptor) }
 
     /// Sends a request without a body.
     @discardableResult

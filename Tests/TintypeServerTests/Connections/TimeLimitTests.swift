@@ -12,8 +12,7 @@ import TintypeTestTraits
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TimeLimitTests {
     private static let short: Duration = .milliseconds(300)
 
-    @Test("a head that comes byte by byte gains no time")
-    func drippedHead() async throws {
+    @Test func `a head that comes byte by byte gains no time`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = .seconds(1) }) { server in
             let client = try await server.client()
             let head = Array("GET /a HTTP/1.1\r\nHost: a\r\nX-Long: \(String(repeating: "x", count: 8_000))".utf8)
@@ -28,8 +27,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the time for a head begins anew with each request")
-    func laterHead() async throws {
+    @Test func `the time for a head begins anew with each request`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.headTime = .seconds(1) }) { server in
             let client = try await server.client()
             #expect(try await client.response(to: "/a").text == "a")
@@ -41,16 +39,14 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a connection without a request is closed without a word")
-    func silence() async throws {
+    @Test func `a connection without a request is closed without a word`() async throws {
         try await ScriptedServer.run(limits: { $0.headTime = .seconds(1) }) { server async throws in
             #expect(try await server.client().receiveToEnd().isEmpty)
             #expect(server.handler.records.isEmpty)
         }
     }
 
-    @Test("an idle connection is closed without a word")
-    func idle() async throws {
+    @Test func `an idle connection is closed without a word`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], limits: { $0.idleTime = Self.short }) { server in
             let client = try await server.client()
             #expect(try await client.response(to: "/a").text == "a")
@@ -60,8 +56,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that reads nothing is ended")
-    func stalledReader() async throws {
+    @Test func `a client that reads nothing is ended`() async throws {
         let body = Data(repeating: 7, count: 64 << 20)
         let script = ScriptedHandler.Script.ready { _ in
             var head = AnswerHead(status: 200)
@@ -78,8 +73,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that reads less than the minimum is ended, although it makes progress")
-    func slowReader() async throws {
+    @Test func `a client that reads less than the minimum is ended, although it makes progress`() async throws {
         let body = Data(repeating: 7, count: 64 << 20)
         let script = ScriptedHandler.Script.ready { _ in
             var head = AnswerHead(status: 200)
@@ -99,8 +93,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body that stops is ended")
-    func stalledBody() async throws {
+    @Test func `a body that stops is ended`() async throws {
         try await ScriptedServer.run(["/a": .text("a")], bodyLimit: 1_000, limits: { $0.progressTime = Self.short }) {
             server in
             let client = try await server.client()
@@ -110,8 +103,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an answer that takes too long becomes 503, its task is cancelled, and the connection goes on")
-    func answers() async throws {
+    @Test func `an answer that takes too long becomes 503, its task is cancelled, and the connection goes on`()
+        async throws
+    {
         let gate = Gate()
         let scripts: [String: ScriptedHandler.Script] = [
             "/slow": .waiting { _ in
@@ -134,8 +128,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the late answer to a request that took too long is not the answer to the next one")
-    func lateAnswers() async throws {
+    @Test func `the late answer to a request that took too long is not the answer to the next one`() async throws {
         let (late, current) = (Gate(), Gate())
         let scripts: [String: ScriptedHandler.Script] = [
             "/late": .text("late", after: late), "/current": .text("current", after: current),

@@ -22,21 +22,17 @@ import TintypeTestTraits
         return route
     }
 
-    @Test(
-        "sources on the same host and port share an origin",
-        arguments: [
-            ("http://e.example/a", "http://e.example"), ("HTTP://E.example:80/b/c", "http://e.example"),
-            ("http://e.example%3Fa=/b", "http://e.example"), ("https://e.example/a", "https://e.example"),
-            ("http://e.example:8080/a", "http://e.example:8080"), ("http://[::1]:81/a", "http://[::1]:81"),
-            ("local:///a/b", "local://"), ("s3://bucket/a/b", "s3://bucket"),
-        ]
-    )
-    func origins(source: String, origin: String) async throws {
+    @Test(arguments: [
+        ("http://e.example/a", "http://e.example"), ("HTTP://E.example:80/b/c", "http://e.example"),
+        ("http://e.example%3Fa=/b", "http://e.example"), ("https://e.example/a", "https://e.example"),
+        ("http://e.example:8080/a", "http://e.example:8080"), ("http://[::1]:81/a", "http://[::1]:81"),
+        ("local:///a/b", "local://"), ("s3://bucket/a/b", "s3://bucket"),
+    ])
+    func `sources on the same host and port share an origin`(source: String, origin: String) async throws {
         #expect(try await self.route("/_/plain/\(source)").origin == origin)
     }
 
-    @Test("the key of a file or an object is encoded once")
-    func keys() async throws {
+    @Test func `the key of a file or an object is encoded once`() async throws {
         let file = try await self.route("/_/plain/local:///%C3%A9%2520%23.png").request.url.absoluteString
         #expect(file == "local:///%C3%A9%2520%23.png")
         let object = try await self.route("/_/plain/s3://bucket/a%2520b%3Fv%2520/1").request.url.absoluteString

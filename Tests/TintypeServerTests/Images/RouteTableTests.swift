@@ -21,8 +21,7 @@ struct RouteTableTests {
         RouteTable.Key(target: target, acceptsWebP: false)
     }
 
-    @Test("a route that was begun before all routes were removed is not stored")
-    func lateRoutes() {
+    @Test func `a route that was begun before all routes were removed is not stored`() {
         let table = RouteTable()
         let removalCount = table.removalCount
         table.insert(self.route, for: self.key("/a"), madeAfter: removalCount)
@@ -35,8 +34,8 @@ struct RouteTableTests {
         #expect(table[self.key("/a")] != nil)
     }
 
-    @Test("the table keeps the routes that were used last", arguments: [(1, 10), (1_000, 3)])
-    func limit(length: Int, count: Int) {
+    @Test(arguments: [(1, 10), (1_000, 3)])
+    func `the table keeps the routes that were used last`(length: Int, count: Int) {
         let table = RouteTable(costLimit: 10)
         let keys = (0..<(4 * count)).map { self.key("/\(String(repeating: "x", count: length))\($0)") }
         for key in keys {

@@ -13,21 +13,18 @@ struct LivenessTests {
         self.liveness.isAlive(ended: ended, fed: fed, active: active, at: self.start + .seconds(seconds))
     }
 
-    @Test("lanes that finish nothing for a minute, although bytes come, are stuck until they do")
-    func stuckLanes() {
+    @Test func `lanes that finish nothing for a minute, although bytes come, are stuck until they do`() {
         #expect(self.isAlive(ended: 5, fed: 9, after: 0))
         #expect(self.isAlive(ended: 5, fed: 12, after: 59))
         #expect(!self.isAlive(ended: 5, fed: 12, after: 60))
         #expect(self.isAlive(ended: 6, fed: 12, after: 61))
     }
 
-    @Test("images that wait for slow origins are no sign of stuck lanes")
-    func slowOrigins() {
+    @Test func `images that wait for slow origins are no sign of stuck lanes`() {
         for second in [0, 60, 600] { #expect(self.isAlive(ended: 5, fed: 9, after: second)) }
     }
 
-    @Test("lanes without work are not stuck")
-    func noWork() {
+    @Test func `lanes without work are not stuck`() {
         for second in [0, 60, 600] { #expect(self.isAlive(ended: 5, fed: second, active: 0, after: second)) }
         #expect(self.isAlive(ended: 5, fed: 700, after: 650))
     }

@@ -24,8 +24,7 @@ import Testing
         }
     }
 
-    @Test("one client leaves places for others, and has more while it is alone")
-    func clients() {
+    @Test func `one client leaves places for others, and has more while it is alone`() {
         var alone = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         #expect(self.enter(&alone, 100) == 30)
         #expect(alone.refusal("a", Self.client(1)) == .overload)
@@ -40,16 +39,14 @@ import Testing
         #expect(Admission.Refusal.client.status == 429 && Admission.Refusal.overload.status == 503)
     }
 
-    @Test("one origin leaves places for others")
-    func origins() {
+    @Test func `one origin leaves places for others`() {
         var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         let slow = (UInt8(1)...10).reduce(0) { $0 + self.enter(&state, 20, origin: "slow", client: $1) }
         #expect(slow == 40)
         #expect(self.enter(&state, 5, origin: "fast", client: 20) == 5)
     }
 
-    @Test("the places that a request leaves are free again")
-    func leaving() throws {
+    @Test func `the places that a request leaves are free again`() throws {
         var state = AdmissionState(slotCount: 1, countLimit: 4, waitLimit: .seconds(3))
         for _ in 0..<100 {
             let number = try state.enter("a", Self.client(1), at: self.start)
@@ -59,15 +56,15 @@ import Testing
         #expect(state.oldestAge(at: self.start) == .zero)
     }
 
-    @Test("a server whose images take long lets fewer wait", arguments: 1...4)
-    func slowImages(slots: Int) throws {
+    @Test(arguments: 1...4)
+    func `a server whose images take long lets fewer wait`(slots: Int) throws {
         var state = AdmissionState(slotCount: slots, countLimit: 40, waitLimit: .seconds(3))
         for _ in 1...100 { state.didMakeImage(in: .seconds(4)) }
         #expect(state.limit < 2 * slots + 5)
     }
 
-    @Test("a server that was slow once lets more wait again when it is fast", arguments: 1...4)
-    func recovery(slots: Int) throws {
+    @Test(arguments: 1...4)
+    func `a server that was slow once lets more wait again when it is fast`(slots: Int) throws {
         var state = AdmissionState(slotCount: slots, countLimit: 40, waitLimit: .seconds(3))
         for _ in 1...100 { state.didMakeImage(in: .seconds(20)) }
         #expect(state.limit < 40)
@@ -75,8 +72,7 @@ import Testing
         #expect(self.enter(&state, 100) == 30)
     }
 
-    @Test("a client that waits for slow origins leaves places for others")
-    func slowOrigins() {
+    @Test func `a client that waits for slow origins leaves places for others`() {
         var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         let taken = (0..<20).reduce(0) { $0 + self.enter(&state, 40, origin: "slow \($1)") }
         #expect(taken == 120)

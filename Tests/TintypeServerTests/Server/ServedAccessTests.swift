@@ -27,8 +27,7 @@ import TintypeTestTraits
 
     // MARK: Signatures
 
-    @Test("a URL that one of the keys has signed is served, and no other one")
-    func signatures() async throws {
+    @Test func `a URL that one of the keys has signed is served, and no other one`() async throws {
         try await ServerFixture.run(try self.image(), change: Self.signed) { fixture in
             let path = "/w:50/plain/\(fixture.origin.url("/a").absoluteString)"
             for index in 0..<2 {
@@ -53,8 +52,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a shortened signature is valid if the server has its size, and so are trusted signatures")
-    func shortSignatures() async throws {
+    @Test func `a shortened signature is valid if the server has its size, and so are trusted signatures`() async throws
+    {
         let change: (inout ImageServer.Configuration) throws -> Void = {
             try Self.signed(&$0)
             $0.addresses.signatureSize = 8
@@ -69,8 +68,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the signatures of imgproxy's documentation are valid")
-    func vectors() async throws {
+    @Test func `the signatures of imgproxy's documentation are valid`() async throws {
         let folder = try TemporaryDirectory()
         try folder.write(try ServerImages.encoded(.png), to: "a.png")
         let change: (inout ImageServer.Configuration) throws -> Void = {
@@ -82,7 +80,7 @@ import TintypeTestTraits
             let response = try await fixture.response(to: target)
             #expect(response.status == 200)
             #expect(try response.size() == "50x25")
-            // What proxies make of it.
+            // Proxies change the address in these ways.
             for damaged in [
                 target.replacingFirst("local:///", with: "local:/"),
                 target.replacingFirst("rs:fit:50:50", with: "rs%3Afit%3A50%3A50"),
@@ -93,8 +91,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("keys can change without a restart")
-    func reloading() async throws {
+    @Test func `keys can change without a restart`() async throws {
         try await ServerFixture.run(try self.image(), change: Self.signed) { fixture in
             let path = "/w:50/plain/\(fixture.origin.url("/a").absoluteString)"
             let (old, new) = (try Self.signer(0).sign(path), try Self.signer(1).sign(path))
@@ -110,8 +107,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a forgotten signature is said to be missing")
-    func missingSignature() async throws {
+    @Test func `a forgotten signature is said to be missing`() async throws {
         try await ServerFixture.run(try self.image()) { fixture async throws in
             #expect(
                 try await fixture.response(to: "/w:50/plain/\(fixture.origin.url("/a").absoluteString)").status == 403
@@ -121,8 +117,7 @@ import TintypeTestTraits
 
     // MARK: URLs
 
-    @Test("presets are applied, alone or beside options")
-    func presets() async throws {
+    @Test func `presets are applied, alone or beside options`() async throws {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.addresses.presets = ["default": "q:50", "small": "rs:fill:40:40", "loop": "pr:loop/w:30"]
         }
@@ -145,8 +140,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("sources come in Base64 with or without padding, in pieces, and with a format")
-    func encodedSources() async throws {
+    @Test func `sources come in Base64 with or without padding, in pieces, and with a format`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let url = fixture.origin.url("/a").absoluteString
             let text = Data(url.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
@@ -163,31 +157,27 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "options are bounded",
-        arguments: [
-            "w:99999999999999999999", "w:-1", "dpr:1e308", "dpr:nan", "dpr:inf", "z:1e99", "bl:1e308", "bl:nan",
-            "sh:inf", "pix:99999999999999999999",
-            "pd:99999999999999999999", "c:1e400:1", "rot:45", "t:x", "g:fp:2:0", "wm:2", "mb:-1", "rs:blorp:1:1",
-            "q:1:2",
-        ]
-    )
-    func bounds(options: String) async throws {
+    @Test(arguments: [
+        "w:99999999999999999999", "w:-1", "dpr:1e308", "dpr:nan", "dpr:inf", "z:1e99", "bl:1e308", "bl:nan",
+        "sh:inf", "pix:99999999999999999999",
+        "pd:99999999999999999999", "c:1e400:1", "rot:45", "t:x", "g:fp:2:0", "wm:2", "mb:-1", "rs:blorp:1:1",
+        "q:1:2",
+    ])
+    func `options are bounded`(options: String) async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let status = try await fixture.image("w:5/\(options)").status
             #expect(status == 404 || status == 422, "\(status)")
         }
     }
 
-    @Test(
-        "no option makes a result that is too large, or one that takes the server's memory",
-        arguments: [
-            "w:100000/el:1", "w:8192/h:8192/el:1/dpr:8", "z:1000/el:1", "pd:100000", "w:1000000/h:1/ex:1",
-            "mw:1000000/el:1",
-            "dpr:1000/el:1/w:100", "pd:8000:8000:8000:8000", "exar:1/w:1/h:1000000/el:1",
-        ]
-    )
-    func amplification(options: String) async throws {
+    @Test(arguments: [
+        "w:100000/el:1", "w:8192/h:8192/el:1/dpr:8", "z:1000/el:1", "pd:100000", "w:1000000/h:1/ex:1",
+        "mw:1000000/el:1",
+        "dpr:1000/el:1/w:100", "pd:8000:8000:8000:8000", "exar:1/w:1/h:1000000/el:1",
+    ])
+    func `no option makes a result that is too large, or one that takes the server's memory`(
+        options: String
+    ) async throws {
         // Smaller than the default, whose results take seconds in a debug build.
         let change: (inout ImageServer.Configuration) -> Void = { $0.images.maximumResultSide = 1_024 }
         try await ServerFixture.run(try self.image(), change: change) { fixture in
@@ -204,8 +194,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("only options that the server allows are accepted")
-    func allowedOptions() async throws {
+    @Test func `only options that the server allows are accepted`() async throws {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.addresses.allowedOptions = ["w", "pr"]
             $0.addresses.presets = ["blurred": "blur:1"]
@@ -217,8 +206,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server does not start with an unknown name among its allowed options")
-    func unknownAllowedOption() async throws {
+    @Test func `a server does not start with an unknown name among its allowed options`() async throws {
         var configuration = ServerFixture.configuration()
         configuration.addresses.allowedOptions = ["q", "resise", "autoquality"]
         let error = await #expect(throws: SettingError.self) { try await ImageService.check(configuration) }
@@ -227,8 +215,7 @@ import TintypeTestTraits
         try await ImageService.check(configuration)
     }
 
-    @Test("options about safety need the server's permission")
-    func securityOptions() async throws {
+    @Test func `options about safety need the server's permission`() async throws {
         try await ServerFixture.run(try self.image()) { fixture async throws in
             for options in ["msr:1000", "msfs:1000", "maf:100", "mafr:1000", "mrd:100000"] {
                 #expect(try await fixture.image(options).status == 403, "\(options)")
@@ -242,8 +229,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an option replaces a limit of the server, even by the value that imgproxy has by default")
-    func defaultLimits() async throws {
+    @Test func `an option replaces a limit of the server, even by the value that imgproxy has by default`() async throws
+    {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.addresses.allowsSecurityOptions = true
             $0.loader.limits.maximumPixels = 100
@@ -260,8 +247,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a query does not change the answer, and fills no cache")
-    func queries() async throws {
+    @Test func `a query does not change the answer, and fills no cache`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let target = fixture.target("w:50", "/a")
             var tags: Set<String> = []
@@ -275,8 +261,7 @@ import TintypeTestTraits
 
     // MARK: Clients
 
-    @Test("a server with a secret serves images only to those who bring it")
-    func secret() async throws {
+    @Test func `a server with a secret serves images only to those who bring it`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.secret = "sesame" }) { fixture in
             for fields in [
                 [:], ["Authorization": "Bearer sesam"], ["Authorization": "sesame"], ["Authorization": "Basic sesame"],
@@ -293,8 +278,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a wrong method is answered with the methods of the address, and its body is not the next request")
-    func wrongMethods() async throws {
+    @Test func `a wrong method is answered with the methods of the address, and its body is not the next request`()
+        async throws
+    {
         let smuggled = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
         try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in
             for (line, methods) in [
@@ -314,8 +300,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("pages of other sites may use images if the server is set so")
-    func crossOrigin() async throws {
+    @Test func `pages of other sites may use images if the server is set so`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.allowedOrigin = "*" }) { fixture in
             #expect(try await fixture.image("w:50")["Access-Control-Allow-Origin"] == "*")
             #expect(try await fixture.image("w:50")["Access-Control-Allow-Origin"] == "*")
@@ -332,8 +317,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("fields of clients do not reach the origin")
-    func credentials() async throws {
+    @Test func `fields of clients do not reach the origin`() async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png))]) { fixture async throws in
             let fields: HeaderFields = [
                 "Cookie": "session=forged", "Authorization": "Bearer forged", "Referer": "http://forged/",
@@ -346,8 +330,7 @@ import TintypeTestTraits
 
     // MARK: Sources
 
-    @Test("a source must match a pattern, and so must each redirect")
-    func allowedSources() async throws {
+    @Test func `a source must match a pattern, and so must each redirect`() async throws {
         let other = try FaultyOrigin(["/a": .image(try ServerImages.encoded(.png))], address: "127.0.0.2")
         let responses: [String: FaultyResponse] = [
             "/open/a": .image(try ServerImages.encoded(.png)),
@@ -376,8 +359,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("without a permission, addresses of this machine and of private networks are not reached")
-    func privateNetworks() async throws {
+    @Test func `without a permission, addresses of this machine and of private networks are not reached`() async throws
+    {
         var configuration = ServerFixture.configuration()
         configuration.loader.downloads.networkPolicy = ImageServer.Configuration.loaderDefaults.downloads.networkPolicy
         let origin = try FaultyOrigin(["/a": .image(try ServerImages.encoded(.png))])
@@ -402,8 +385,9 @@ import TintypeTestTraits
         await server.shutdown()
     }
 
-    @Test("the reason for a refused network names the setting that permits it, and no option of the library")
-    func networkAdvice() async throws {
+    @Test func `the reason for a refused network names the setting that permits it, and no option of the library`()
+        async throws
+    {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.explainsErrors = true
             $0.loader.downloads.networkPolicy = ImageServer.Configuration.loaderDefaults.downloads.networkPolicy
@@ -432,8 +416,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("redirects end")
-    func redirects() async throws {
+    @Test func `redirects end`() async throws {
         var responses: [String: FaultyResponse] = ["/0": .image(try ServerImages.encoded(.png))]
         for number in 1...12 { responses["/\(number)"] = .redirect(to: "/\(number - 1)") }
         try await ServerFixture.run(responses) { fixture async throws in
@@ -448,8 +431,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("files outside the local folder are not served")
-    func localFiles() async throws {
+    @Test func `files outside the local folder are not served`() async throws {
         let folder = try TemporaryDirectory()
         let png = try ServerImages.encoded(.png)
         for name in ["root/a.png", "root/dir/b c é.png", "root/a#.png", "root2/secret.png", "secret.png"] {
@@ -480,8 +462,7 @@ import TintypeTestTraits
 
     // MARK: Hostile sources
 
-    @Test("a source with more bytes than the limit is not read to its end")
-    func sourceBytes() async throws {
+    @Test func `a source with more bytes than the limit is not read to its end`() async throws {
         let flood = FaultyResponse([
             FaultyResponse.head(200, [("Content-Type", "image/png")]), .send(try ServerImages.encoded(.png)),
             .flood([UInt8](repeating: 0, count: 65_536)),
@@ -498,8 +479,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a source that declares too many pixels is refused before it is decoded")
-    func sourcePixels() async throws {
+    @Test func `a source that declares too many pixels is refused before it is decoded`() async throws {
         let responses: [String: FaultyResponse] = [
             "/wide": .body(try Self.png(declaring: 20_000, 10)),
             "/large": .body(try Self.png(declaring: 16_000, 16_000)),
@@ -523,8 +503,8 @@ import TintypeTestTraits
         return bytes
     }
 
-    @Test("what is no image is never served, not even as it is", arguments: ["raw:1", "skp:png:jpg:gif:webp", "w:5"])
-    func documents(options: String) async throws {
+    @Test(arguments: ["raw:1", "skp:png:jpg:gif:webp", "w:5"])
+    func `what is no image is never served, not even as it is`(options: String) async throws {
         let responses: [String: FaultyResponse] = [
             "/html": .body(Array("<html><script>alert(1)</script>".utf8), headers: [("Content-Type", "image/png")]),
             "/svg": .body(
@@ -542,8 +522,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server does not start with authorities that certify nothing")
-    func authorities() async throws {
+    @Test func `a server does not start with authorities that certify nothing`() async throws {
         let folder = try TemporaryDirectory()
         var configuration = ServerFixture.configuration()
         for (path, words) in [
@@ -561,8 +540,7 @@ import TintypeTestTraits
         try await ImageService.check(configuration)
     }
 
-    @Test("a cache folder that cannot be made is named with the reason of the system")
-    func cacheFolder() async throws {
+    @Test func `a cache folder that cannot be made is named with the reason of the system`() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write([], to: "file")
         for (path, reason) in [(file, "it is not a folder"), ("\(file)/cache", "Not a directory")] {
@@ -574,8 +552,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server that others can reach does not start without keys")
-    func openListening() async throws {
+    @Test func `a server that others can reach does not start without keys`() async throws {
         for address in ["0.0.0.0:0", ":0", "[::]:0"] {
             var configuration = ServerFixture.configuration()
             configuration.listenAddress = address

@@ -22,8 +22,7 @@ import TintypeTestTraits
 
     // MARK: Fields
 
-    @Test("an answer has the fields of its image, and the same ones from memory")
-    func fields() async throws {
+    @Test func `an answer has the fields of its image, and the same ones from memory`() async throws {
         let headers = [
             ("Cache-Control", "max-age=3600"), ("Last-Modified", self.modified), ("Set-Cookie", "a=b"),
             ("Expires", "0"),
@@ -52,8 +51,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the lifetime in clients is the server's, or none")
-    func lifetimes() async throws {
+    @Test func `the lifetime in clients is the server's, or none`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.caching.lifetime = .seconds(60) }) {
             fixture async throws in
             #expect(try await fixture.image("w:50")["Cache-Control"] == "max-age=60, public")
@@ -63,8 +61,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the lifetime of the origin is passed on if the server is set so")
-    func originLifetime() async throws {
+    @Test func `the lifetime of the origin is passed on if the server is set so`() async throws {
         for (headers, expected) in [
             ([("Cache-Control", "max-age=100")], "max-age=100, public"),
             ([("Cache-Control", "max-age=100, s-maxage=50")], "max-age=50, public"),
@@ -78,8 +75,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a URL that expires lowers the lifetime, and is refused when it has expired")
-    func expiringURL() async throws {
+    @Test func `a URL that expires lowers the lifetime, and is refused when it has expired`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let now = Int(Date().timeIntervalSince1970)
             let field = try #require(try await fixture.image("exp:\(now + 1_000)/w:50")["Cache-Control"])
@@ -93,8 +89,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a canonical link and a file name are sent as they are asked for")
-    func names() async throws {
+    @Test func `a canonical link and a file name are sent as they are asked for`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.caching.setsCanonicalLink = true }) { fixture in
             #expect(
                 try await fixture.image("w:50")["Link"]
@@ -117,8 +112,7 @@ import TintypeTestTraits
 
     // MARK: Conditions, ranges and HEAD
 
-    @Test("a client that has the image is told so without a request to the origin")
-    func conditions() async throws {
+    @Test func `a client that has the image is told so without a request to the origin`() async throws {
         let headers = [("Cache-Control", "max-age=3600"), ("Last-Modified", self.modified)]
         try await ServerFixture.run(try self.image(headers)) { fixture in
             let tag = try #require(try await fixture.image("w:50")["ETag"])
@@ -142,8 +136,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a condition is answered on a cold server as well, with the same tag in each process")
-    func coldCondition() async throws {
+    @Test func `a condition is answered on a cold server as well, with the same tag in each process`() async throws {
         let tag = try await ServerFixture.run(try self.image()) { try await $0.image("w:50")["ETag"] }
         try await ServerFixture.run(try self.image()) { fixture in
             let target = "w:50"
@@ -152,8 +145,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("parts of an image are sent")
-    func ranges() async throws {
+    @Test func `parts of an image are sent`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let whole = try await fixture.image("w:50")
             let (count, tag) = (whole.body.count, try #require(whole["ETag"]))
@@ -181,8 +173,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("HEAD has the fields of GET, and needs no new work", arguments: [false, true])
-    func head(isWarm: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `HEAD has the fields of GET, and needs no new work`(isWarm: Bool) async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let target = fixture.target("w:50", "/a")
             if isWarm { _ = try await fixture.response(to: target) }
@@ -202,8 +194,7 @@ import TintypeTestTraits
 
     // MARK: Tiers
 
-    @Test("an image comes from disk after a restart")
-    func disk() async throws {
+    @Test func `an image comes from disk after a restart`() async throws {
         let folder = try TemporaryDirectory()
         let origin = try FaultyOrigin(try self.image())
         var configuration = ServerFixture.configuration(cache: folder)
@@ -222,8 +213,7 @@ import TintypeTestTraits
         #expect(origin.requestCount(for: "/a") == 1)
     }
 
-    @Test("an image on disk is answered like one in memory: in parts, to HEAD, and not again")
-    func diskAnswers() async throws {
+    @Test func `an image on disk is answered like one in memory: in parts, to HEAD, and not again`() async throws {
         let folder = try TemporaryDirectory()
         let origin = try FaultyOrigin(["/a": .image(Array(try Fixtures.data("flower.jpg")))])
         let configuration = ServerFixture.configuration(cache: folder)
@@ -256,8 +246,9 @@ import TintypeTestTraits
         await second.shutdown()
     }
 
-    @Test("a thousand identical cold requests make one request to the origin, one decode and one encode")
-    func collapsing() async throws {
+    @Test func `a thousand identical cold requests make one request to the origin, one decode and one encode`()
+        async throws
+    {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.load.queueCount = 2_000
             $0.load.queueTime = .seconds(3_600)
@@ -265,8 +256,7 @@ import TintypeTestTraits
         try await Self.collapse(change: change) { statuses in #expect(statuses == [200: 1_000]) }
     }
 
-    @Test("identical requests need one place in the queue together")
-    func collapsingInQueue() async throws {
+    @Test func `identical requests need one place in the queue together`() async throws {
         try await Self.collapse { statuses in #expect(statuses == [200: 1_000]) }
     }
 
@@ -309,8 +299,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("twenty sizes of one source make one request to the origin")
-    func sizes() async throws {
+    @Test func `twenty sizes of one source make one request to the origin`() async throws {
         let folder = try TemporaryDirectory()
         try await ServerFixture.run(try self.image(), cache: folder) { fixture in
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -323,8 +312,7 @@ import TintypeTestTraits
 
     // MARK: Freshness
 
-    @Test("a missing source is asked for once in its lifetime")
-    func negativeAnswers() async throws {
+    @Test func `a missing source is asked for once in its lifetime`() async throws {
         try await ServerFixture.run(["/a": .body([], status: 404)]) { fixture async throws in
             for width in 1..<10 { #expect(try await fixture.image("w:\(width)").status == 404) }
             #expect(fixture.origin.requestCount(for: "/a") == 1)
@@ -334,8 +322,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a source without an image, and an origin that fails, are remembered as well")
-    func otherNegativeAnswers() async throws {
+    @Test func `a source without an image, and an origin that fails, are remembered as well`() async throws {
         let responses: [String: FaultyResponse] = [
             "/text": .body(Array("text".utf8)), "/failing": .body([], status: 500),
         ]
@@ -352,8 +339,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an image that is no longer fresh is asked for again, and confirmed")
-    func revalidation() async throws {
+    @Test func `an image that is no longer fresh is asked for again, and confirmed`() async throws {
         let png = try ServerImages.encoded(.png)
         let headers = [("Cache-Control", "max-age=60"), ("ETag", "\"v1\"")]
         try await ServerFixture.run(["/a": .image(png, headers)]) { fixture in
@@ -368,8 +354,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an image that is a little stale is served at once, and revalidated behind the answer")
-    func staleWhileRevalidate() async throws {
+    @Test func `an image that is a little stale is served at once, and revalidated behind the answer`() async throws {
         let latch = Latch()
         let png = try ServerImages.encoded(.png)
         try await ServerFixture.run(["/a": .image(png, [("Cache-Control", "max-age=60")])]) { fixture in
@@ -384,8 +369,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a changed source leads to a new image with a new tag")
-    func changes() async throws {
+    @Test func `a changed source leads to a new image with a new tag`() async throws {
         let headers = [("Cache-Control", "max-age=60"), ("ETag", "\"v1\"")]
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png), headers)]) { fixture in
             let first = try await fixture.image("w:50")
@@ -397,8 +381,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an image is served stale while its origin fails")
-    func staleIfError() async throws {
+    @Test func `an image is served stale while its origin fails`() async throws {
         try await ServerFixture.run(try self.image([("Cache-Control", "max-age=60")])) { fixture in
             let first = try await fixture.image("w:50")
             fixture.clock.advance(by: 3_600)
@@ -414,8 +397,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an origin forbids stale images", arguments: ["stale-if-error=0", "must-revalidate"])
-    func forbiddenStaleIfError(directive: String) async throws {
+    @Test(arguments: ["stale-if-error=0", "must-revalidate"])
+    func `an origin forbids stale images`(directive: String) async throws {
         try await ServerFixture.run(try self.image([("Cache-Control", "max-age=60, \(directive)")])) { fixture in
             #expect(try await fixture.image("w:50").status == 200)
             fixture.clock.advance(by: 3_600)
@@ -424,8 +407,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an origin forbids stale images while it is asked")
-    func forbiddenStaleWhileRevalidate() async throws {
+    @Test func `an origin forbids stale images while it is asked`() async throws {
         let fields = [("Cache-Control", "max-age=60, stale-while-revalidate=0")]
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png), fields)]) { fixture in
             #expect(try await fixture.image("w:50").status == 200)
@@ -439,8 +421,7 @@ import TintypeTestTraits
 
     private static let secret: HeaderFields = ["Authorization": "Bearer wash"]
 
-    @Test("a purged source is loaded again, and no other one is")
-    func purging() async throws {
+    @Test func `a purged source is loaded again, and no other one is`() async throws {
         let png = try ServerImages.encoded(.png)
         let responses: [String: FaultyResponse] = ["/x/a": .image(png), "/x/b": .image(png), "/y/a": .image(png)]
         let folder = try TemporaryDirectory()
@@ -465,8 +446,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a purge shows a changed source, also in another form of its URL")
-    func purgedContent() async throws {
+    @Test func `a purge shows a changed source, also in another form of its URL`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.purgeSecret = "wash" }) { fixture in
             let first = try await fixture.image("w:50")
             fixture.origin.script("/a", .image(try ServerImages.encoded(.png, width: 100, height: 100)))
@@ -477,8 +457,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a purge needs its secret, a valid body, and a server that permits it")
-    func refusedPurges() async throws {
+    @Test func `a purge needs its secret, a valid body, and a server that permits it`() async throws {
         let body = Array("source http://e.example/a".utf8)
         try await ServerFixture.run { fixture async throws in
             for body in [body, []] {
@@ -500,28 +479,24 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a wrong line of a purge is named with its number and the reason",
-        arguments: [
-            ("source http://e.example/a\r\n\r\nall", "Line 3: a line must be `source URL` or `prefix URL`"),
-            ("source", "Line 1: there is nothing after source"), ("\nprefix ", "Line 2: there is nothing after prefix"),
-            ("source e.example/a", "Line 1: the URL must begin with http://"),
-            ("source http://e.example/*", "Line 1: a * has no meaning"),
-            ("source http://e.example/a#b", "Line 1: the URL has a fragment"),
-            ("source http://e.example/\u{1}", "Line 1: there is a control character"),
-            ("source http://e.example/\r\r\n", "Line 1: there is a control character"),
-            ("tag a", "Line 1: only servers with --shared take a tag"), ("\r\n", "The body is empty"),
-        ]
-    )
-    func wrongPurge(text: String, words: String) async throws {
+    @Test(arguments: [
+        ("source http://e.example/a\r\n\r\nall", "Line 3: a line must be `source URL` or `prefix URL`"),
+        ("source", "Line 1: there is nothing after source"), ("\nprefix ", "Line 2: there is nothing after prefix"),
+        ("source e.example/a", "Line 1: the URL must begin with http://"),
+        ("source http://e.example/*", "Line 1: a * has no meaning"),
+        ("source http://e.example/a#b", "Line 1: the URL has a fragment"),
+        ("source http://e.example/\u{1}", "Line 1: there is a control character"),
+        ("source http://e.example/\r\r\n", "Line 1: there is a control character"),
+        ("tag a", "Line 1: only servers with --shared take a tag"), ("\r\n", "The body is empty"),
+    ])
+    func `a wrong line of a purge is named with its number and the reason`(text: String, words: String) async throws {
         try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in
             let response = try await fixture.post("/purge", Array(text.utf8), Self.secret)
             #expect(response.status == 400 && response.text.contains(words), "\(response.text)")
         }
     }
 
-    @Test("the lines of a purge may end with CRLF")
-    func purgedLines() async throws {
+    @Test func `the lines of a purge may end with CRLF`() async throws {
         let png = try ServerImages.encoded(.png)
         try await ServerFixture.run(["/a": .image(png), "/b": .image(png)], change: { $0.purgeSecret = "wash" }) {
             fixture async throws in
@@ -537,8 +512,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a purge makes the server forget that a source was missing")
-    func purgedNegativeAnswer() async throws {
+    @Test func `a purge makes the server forget that a source was missing`() async throws {
         try await ServerFixture.run(["/a": .body([], status: 404)], change: { $0.purgeSecret = "wash" }) { fixture in
             #expect(try await fixture.image("w:50").status == 404)
             fixture.origin.script("/a", .image(try ServerImages.encoded(.png)))
@@ -549,8 +523,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a source is purged each time, and only in the spelling that its origin receives")
-    func purgedTwice() async throws {
+    @Test func `a source is purged each time, and only in the spelling that its origin receives`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.purgeSecret = "wash" }) { fixture async throws in
             let url = fixture.origin.url("/a").absoluteString
             for count in 1...3 {
@@ -566,8 +539,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a purge outlives the process")
-    func durablePurges() async throws {
+    @Test func `a purge outlives the process`() async throws {
         let folder = try TemporaryDirectory()
         let origin = try FaultyOrigin(try self.image())
         let target = "/unsafe/w:50/plain/\(origin.url("/a").absoluteString)"

@@ -29,8 +29,8 @@ struct ServedClientTests {
 
     private static let (key, salt) = ("943b421c9eb07c83", "520f986b998682f1")
 
-    @Test("fifty signed URLs of a real client are answered with the right size and format", arguments: [true, false])
-    func client(isSigned: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `fifty signed URLs of a real client are answered with the right size and format`(isSigned: Bool) async throws {
         let folder = try TemporaryDirectory()
         let change: (inout ImageServer.Configuration) throws -> Void = {
             if isSigned { $0.addresses.keys = [try SignatureKey(key: Self.key, salt: Self.salt)] }

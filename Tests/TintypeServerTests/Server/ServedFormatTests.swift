@@ -9,14 +9,15 @@ import TintypeTestTraits
 
 /// The formats of served images, by the URL, by `Accept`, and by the source.
 @Suite(.waiting, .timeLimit(.minutes(10))) struct ServedFormatTests {
-    @Test(
-        "without a format in the URL, the format is the source's if it is preferred",
-        arguments: [
-            (ImageFormat.jpeg, PixelFormat.rgb8, "image/jpeg"), (.png, .rgb8, "image/png"), (.png, .rgba8, "image/png"),
-            (.gif, .rgb8, "image/gif"), (.webp, .rgb8, "image/jpeg"), (.webp, .rgba8, "image/png"),
-        ]
-    )
-    func sourceFormats(format: ImageFormat, pixels: PixelFormat, type: String) async throws {
+    @Test(arguments: [
+        (ImageFormat.jpeg, PixelFormat.rgb8, "image/jpeg"), (.png, .rgb8, "image/png"), (.png, .rgba8, "image/png"),
+        (.gif, .rgb8, "image/gif"), (.webp, .rgb8, "image/jpeg"), (.webp, .rgba8, "image/png"),
+    ])
+    func `without a format in the URL, the format is the source's if it is preferred`(
+        format: ImageFormat,
+        pixels: PixelFormat,
+        type: String
+    ) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(format, pixels))]) { fixture in
             let response = try await fixture.image("w:50")
             #expect(response["Content-Type"] == type)
@@ -25,11 +26,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "each format can be asked for by an extension and by an option",
-        arguments: ["jpg", "jpeg", "png", "webp", "gif"]
-    )
-    func targets(name: String) async throws {
+    @Test(arguments: ["jpg", "jpeg", "png", "webp", "gif"])
+    func `each format can be asked for by an extension and by an option`(name: String) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png))]) { fixture in
             let type = "image/\(name == "jpg" ? "jpeg" : name)"
             for response in [
@@ -43,19 +41,16 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a format that cannot be written is refused before the source is loaded",
-        arguments: ["avif", "jxl", "heic", "tiff", "bmp", "ico", "svg"]
-    )
-    func unwritable(name: String) async throws {
+    @Test(arguments: ["avif", "jxl", "heic", "tiff", "bmp", "ico", "svg"])
+    func `a format that cannot be written is refused before the source is loaded`(name: String) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png))]) { fixture async throws in
             #expect(try await fixture.image("", suffix: "@\(name)").status == 422)
             #expect(fixture.origin.requestCount(for: "/a") == 0)
         }
     }
 
-    @Test("an unknown format is an invalid URL", arguments: ["JPG", "tif", "exe", "jpg.png", "best", "mp4", "pdf"])
-    func unknown(name: String) async throws {
+    @Test(arguments: ["JPG", "tif", "exe", "jpg.png", "best", "mp4", "pdf"])
+    func `an unknown format is an invalid URL`(name: String) async throws {
         try await ServerFixture.run { fixture in
             let response = try await fixture.image("", suffix: "@\(name)")
             #expect(response.status == 404)
@@ -63,8 +58,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a transparent image becomes opaque on white, or on the background of the URL")
-    func flattening() async throws {
+    @Test func `a transparent image becomes opaque on white, or on the background of the URL`() async throws {
         let clear = try PixelBuffer.make(.rgba8, width: 40, height: 40) { _, _, _ in 0 }
         let png = Array(try PNGCoder().encode(Image(pixels: clear), as: .png, options: EncodeOptions()))
         try await ServerFixture.run(["/a": .image(png)]) { fixture in
@@ -75,8 +69,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an edge of a transparent image gets no dark fringe")
-    func fringes() async throws {
+    @Test func `an edge of a transparent image gets no dark fringe`() async throws {
         // White pixels, and black ones that nobody can see.
         let pixels = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, _, _ in column < 32 ? 255 : 0 }
         let png = Array(try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions()))
@@ -90,15 +83,12 @@ import TintypeTestTraits
 
     private static let browser = "image/avif,image/webp,image/apng,*/*;q=0.8"
 
-    @Test(
-        "a client that names WebP receives it if the server prefers it",
-        arguments: [
-            ("image/webp", true), (browser, true), ("image/webp;q=0.1, image/jpeg", true), ("IMAGE/WEBP", true),
-            ("image/webp;q=0", false), ("image/*", false), ("*/*", false), ("image/jpeg", false), ("", false),
-            ("image/webpx", false), ("text/html, image/webp;q=0.000", false),
-        ]
-    )
-    func negotiation(accept: String, isWebP: Bool) async throws {
+    @Test(arguments: [
+        ("image/webp", true), (browser, true), ("image/webp;q=0.1, image/jpeg", true), ("IMAGE/WEBP", true),
+        ("image/webp;q=0", false), ("image/*", false), ("*/*", false), ("image/jpeg", false), ("", false),
+        ("image/webpx", false), ("text/html, image/webp;q=0.000", false),
+    ])
+    func `a client that names WebP receives it if the server prefers it`(accept: String, isWebP: Bool) async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.jpeg())]
         let change: (inout ImageServer.Configuration) -> Void = { $0.images.prefersWebP = true }
         try await ServerFixture.run(responses, change: change) { fixture in
@@ -108,8 +98,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("one URL never serves the format of one client to another")
-    func variants() async throws {
+    @Test func `one URL never serves the format of one client to another`() async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.jpeg())]
         let change: (inout ImageServer.Configuration) -> Void = { $0.images.prefersWebP = true }
         try await ServerFixture.run(responses, change: change) { fixture in
@@ -126,8 +115,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a format in the URL wins over a preference, and an enforced one over the URL")
-    func explicitFormats() async throws {
+    @Test func `a format in the URL wins over a preference, and an enforced one over the URL`() async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.jpeg())]
         let fields = ["Accept": Self.browser] as HeaderFields
         try await ServerFixture.run(responses, change: { $0.images.prefersWebP = true }) { fixture in
@@ -149,11 +137,10 @@ import TintypeTestTraits
 
     // MARK: Animations
 
-    @Test(
-        "an animation becomes a still by default, and stays one if the server allows it",
-        arguments: [ImageFormat.gif, .webp]
-    )
-    func animations(source: ImageFormat) async throws {
+    @Test(arguments: [ImageFormat.gif, .webp])
+    func `an animation becomes a still by default, and stays one if the server allows it`(
+        source: ImageFormat
+    ) async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.animation(source))]
         try await ServerFixture.run(responses) { fixture in
             let header = try (try await fixture.image("w:20", suffix: "@gif")).decoder().header
@@ -174,8 +161,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the limit of pixels counts all frames")
-    func animationLimit() async throws {
+    @Test func `the limit of pixels counts all frames`() async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.animation(.gif))]
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.images.maximumFrames = 10
@@ -188,8 +174,9 @@ import TintypeTestTraits
 
     // MARK: Quality
 
-    @Test("a lower quality makes a smaller file, and the quality of a format comes before the general one")
-    func quality() async throws {
+    @Test func `a lower quality makes a smaller file, and the quality of a format comes before the general one`()
+        async throws
+    {
         try await ServerFixture.run(["/a": .image(Array(try Fixtures.data("flower.jpg")))]) { fixture in
             func count(_ options: String) async throws -> Int {
                 try await fixture.image("w:200/\(options)", suffix: "@jpg").body.count
@@ -203,16 +190,12 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a quality out of its range is an invalid URL",
-        arguments: ["q:101", "q:-1", "q:x", "q:", "fq:jpg", "fq:jpg:101"]
-    )
-    func invalidQuality(options: String) async throws {
+    @Test(arguments: ["q:101", "q:-1", "q:x", "q:", "fq:jpg", "fq:jpg:101"])
+    func `a quality out of its range is an invalid URL`(options: String) async throws {
         try await ServerFixture.run { fixture async throws in #expect(try await fixture.image(options).status == 404) }
     }
 
-    @Test("a result keeps below its byte limit if it can, and is as small as possible otherwise")
-    func byteLimits() async throws {
+    @Test func `a result keeps below its byte limit if it can, and is as small as possible otherwise`() async throws {
         try await ServerFixture.run(["/a": .image(Array(try Fixtures.data("flower.jpg")))]) { fixture in
             let whole = try await fixture.image("w:300", suffix: "@jpg").body.count
             let half = try await fixture.image("w:300/mb:\(whole / 2)", suffix: "@jpg")
@@ -225,11 +208,8 @@ import TintypeTestTraits
 
     // MARK: Sources
 
-    @Test(
-        "photographs of all kinds are served",
-        arguments: ["camera.jpg", "camera.png", "camera.webp", "flower.webp", "kodak-3.png"]
-    )
-    func fixtures(name: String) async throws {
+    @Test(arguments: ["camera.jpg", "camera.png", "camera.webp", "flower.webp", "kodak-3.png"])
+    func `photographs of all kinds are served`(name: String) async throws {
         try await ServerFixture.run(["/a": .image(Array(try Fixtures.data(name)))]) { fixture in
             for suffix in ["@jpg", "@png", "@webp", "@gif"] {
                 let response = try await fixture.image("rs:fill:32:32", suffix: suffix)
@@ -239,11 +219,8 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "gray, transparent and small images are served in all formats",
-        arguments: [PixelFormat.gray8, .rgb8, .rgba8]
-    )
-    func pixelFormats(pixels: PixelFormat) async throws {
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
+    func `gray, transparent and small images are served in all formats`(pixels: PixelFormat) async throws {
         for (width, height) in [(1, 1), (1, 50), (50, 1), (7, 5)] {
             let png = try ServerImages.encoded(.png, pixels, width: width, height: height)
             try await ServerFixture.run(["/a": .image(png)]) { fixture in

@@ -34,8 +34,7 @@ import TintypeTestTraits
         ("rt:fill/w:30/h:90", "30x90"), ("resize:fill:33:44/padding:1:2:3:4", "39x48"),
     ]
 
-    @Test("a result has the size that imgproxy gives it")
-    func sizes() async throws {
+    @Test func `a result has the size that imgproxy gives it`() async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.encoded(.png))]
         let change: (inout ImageServer.Configuration) -> Void = { $0.addresses.allowsSecurityOptions = true }
         try await ServerFixture.run(responses, change: change) { fixture in
@@ -53,38 +52,32 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a part is cut out at the place that imgproxy gives it",
-        arguments: [
-            ("c:50:50:soea:10:20", 140, 30), ("c:50:50:nowe:0.1:0.1", 20, 10), ("c:50:50:fp:1:0", 150, 0),
-            ("c:50:50:fp:0:1", 0, 50), ("c:50:50:ce", 76, 26), ("c:50:50:no", 76, 0), ("c:50:50:we", 0, 26),
-            ("c:50:50:ea", 150, 26), ("c:50:50:so", 76, 50), ("c:50:50/g:noea", 150, 0),
-            ("rs:fill:50:50/g:we:5/dpr:2", 10, 0), ("rs:fill:100:100/g:ea", 100, 0), ("rs:fill:100:100/g:fp:0:0", 0, 0),
-        ]
-    )
-    func places(options: String, column: Int, row: Int) async throws {
+    @Test(arguments: [
+        ("c:50:50:soea:10:20", 140, 30), ("c:50:50:nowe:0.1:0.1", 20, 10), ("c:50:50:fp:1:0", 150, 0),
+        ("c:50:50:fp:0:1", 0, 50), ("c:50:50:ce", 76, 26), ("c:50:50:no", 76, 0), ("c:50:50:we", 0, 26),
+        ("c:50:50:ea", 150, 26), ("c:50:50:so", 76, 50), ("c:50:50/g:noea", 150, 0),
+        ("rs:fill:50:50/g:we:5/dpr:2", 10, 0), ("rs:fill:100:100/g:ea", 100, 0), ("rs:fill:100:100/g:fp:0:0", 0, 0),
+    ])
+    func `a part is cut out at the place that imgproxy gives it`(options: String, column: Int, row: Int) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png))]) { fixture in
             let image = try (try await fixture.image(options)).decoded()
             #expect((image.pixels.sample(0, 0, 0), image.pixels.sample(0, 0, 1)) == (column, row))
         }
     }
 
-    @Test(
-        "an image is turned and flipped",
-        arguments: [
-            ("rot:90", 0, 99), ("rot:180", 199, 99), ("rot:270", 199, 0), ("fl:1", 199, 0), ("fl:0:1", 0, 99),
-            ("fl:1:1", 199, 99), ("rot:-90", 199, 0), ("rot:360", 0, 0),
-        ]
-    )
-    func turns(options: String, column: Int, row: Int) async throws {
+    @Test(arguments: [
+        ("rot:90", 0, 99), ("rot:180", 199, 99), ("rot:270", 199, 0), ("fl:1", 199, 0), ("fl:0:1", 0, 99),
+        ("fl:1:1", 199, 99), ("rot:-90", 199, 0), ("rot:360", 0, 0),
+    ])
+    func `an image is turned and flipped`(options: String, column: Int, row: Int) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png))]) { fixture in
             let image = try (try await fixture.image(options)).decoded()
             #expect((image.pixels.sample(0, 0, 0), image.pixels.sample(0, 0, 1)) == (column, row))
         }
     }
 
-    @Test("images of all orientations come upright, without their tag", arguments: UInt8(1)...8)
-    func orientations(orientation: UInt8) async throws {
+    @Test(arguments: 1...8)
+    func `images of all orientations come upright, without their tag`(orientation: Int) async throws {
         try await ServerFixture.run(["/a": .image(try ServerImages.jpeg(orientation: orientation))]) { fixture in
             let header = try (try await fixture.image("")).decoder().header
             let isTurned = orientation > 4
@@ -94,8 +87,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a border is trimmed, and a background and a padding are added")
-    func canvas() async throws {
+    @Test func `a border is trimmed, and a background and a padding are added`() async throws {
         let pixels = try PixelBuffer.make(.rgb8, width: 60, height: 40) { column, row, channel in
             10..<50 ~= column && 10..<30 ~= row ? UInt8(channel * 100) : 255
         }
@@ -109,8 +101,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("blurred, sharpened and pixelated images differ from each other")
-    func filters() async throws {
+    @Test func `blurred, sharpened and pixelated images differ from each other`() async throws {
         try await ServerFixture.run(["/a": .image(Array(try Fixtures.data("camera.png")))]) { fixture in
             var bodies: Set<[UInt8]> = []
             let all = ["w:40", "w:40/bl:2", "w:40/bl:4", "w:40/sh:2", "w:40/pix:4", "w:40/pix:8"]
@@ -119,8 +110,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a watermark is drawn where the options say")
-    func watermarks() async throws {
+    @Test func `a watermark is drawn where the options say`() async throws {
         let folder = try TemporaryDirectory()
         let black = try PixelBuffer.make(.rgb8, width: 20, height: 20) { _, _, _ in 0 }
         let white = try PixelBuffer.make(.rgb8, width: 200, height: 100) { _, _, _ in 255 }

@@ -32,8 +32,7 @@ import TintypeTestTraits
         "127.evil", "127.1",
     ]
 
-    @Test("a server without keys on a loopback address answers to its own names only")
-    func withoutKeys() async throws {
+    @Test func `a server without keys on a loopback address answers to its own names only`() async throws {
         try await self.run { fixture async throws in
             let target = fixture.target("w:50", "/a")
             for host in Self.own { #expect(try await self.status(target, host: host, of: fixture) == 200, "\(host)") }
@@ -51,8 +50,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a body that is sent to a foreign name is refused before it is received")
-    func bodies() async throws {
+    @Test func `a body that is sent to a foreign name is refused before it is received`() async throws {
         try await self.run(change: { $0.showsPage = true }) { fixture async throws in
             let client = try await ServerClient(to: fixture.server.address)
             await client.send("POST /sign HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n")
@@ -61,8 +59,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server answers to the names that it was given, with keys as well")
-    func givenNames() async throws {
+    @Test func `a server answers to the names that it was given, with keys as well`() async throws {
         try await self.run(change: { $0.hosts = ["Images.test", "[fd00::1]"] }) { fixture async throws in
             let target = fixture.target("w:50", "/a")
             for host in Self.own + ["images.test", "IMAGES.test:443", "[fd00::1]:80"] {
@@ -86,8 +83,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("by default, only a server without keys on a loopback address checks names")
-    func defaults() throws {
+    @Test func `by default, only a server without keys on a loopback address checks names`() throws {
         var configuration = ImageServer.Configuration()
         #expect(configuration.allowedHosts != nil)
         configuration.listenAddress = ":8080"
@@ -97,13 +93,10 @@ import TintypeTestTraits
         #expect(configuration.allowedHosts?.contains("evil.example") == false)
     }
 
-    @Test(
-        "a name that no Host field can have is refused",
-        arguments: [
-            "", "a.test:80", "http://a.test", "a.test/b", "*.a.test", "a b", "é.test", "[a]", "::1", "[::1]:80",
-        ]
-    )
-    func mistakes(name: String) {
+    @Test(arguments: [
+        "", "a.test:80", "http://a.test", "a.test/b", "*.a.test", "a b", "é.test", "[a]", "::1", "[::1]:80",
+    ])
+    func `a name that no Host field can have is refused`(name: String) {
         var configuration = ImageServer.Configuration()
         configuration.hosts = [name]
         #expect(throws: SettingError.self) { try configuration.check() }

@@ -16,8 +16,7 @@ import TintypeTestTraits
 
     // MARK: Health and metrics
 
-    @Test("the server says that it lives and that it is ready")
-    func health() async throws {
+    @Test func `the server says that it lives and that it is ready`() async throws {
         try await ServerFixture.run(change: { $0.healthPath = "/alive" }) { fixture in
             for target in ["/health", "/alive", "/health?a", "/health?" + String(repeating: "a", count: 80)] {
                 let response = try await fixture.response(to: target)
@@ -35,19 +34,15 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "the health path may be an address that the server answers itself",
-        arguments: ["/.well-known/alive", "/favicon.ico"]
-    )
-    func healthPaths(path: String) async throws {
+    @Test(arguments: ["/.well-known/alive", "/favicon.ico"])
+    func `the health path may be an address that the server answers itself`(path: String) async throws {
         try await ServerFixture.run(change: { $0.healthPath = path }) { fixture in
             let response = try await fixture.response(to: path)
             #expect(response.status == 200 && response.text == "tintype is running\n")
         }
     }
 
-    @Test("a server that is full or ends is not ready, and refuses at once")
-    func readiness() async throws {
+    @Test func `a server that is full or ends is not ready, and refuses at once`() async throws {
         try await ServerFixture.run(["/slow": .silence], change: { $0.load.queueCount = 4 }) { fixture in
             var clients: [ServerClient] = []
             // A client may have three of four places, and waits for each request to take its own.
@@ -68,8 +63,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server whose lanes keep work waiting is not ready, and a slow origin does not count")
-    func lateness() async throws {
+    @Test func `a server whose lanes keep work waiting is not ready, and a slow origin does not count`() async throws {
         let (decodes, origin) = (Latch(), Latch())
         let responses: [String: FaultyResponse] = [
             "/a": .image(try ServerImages.encoded(.png)), "/b": .image(try ServerImages.encoded(.png)),
@@ -100,8 +94,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("all work for a request waits in the turn of its client")
-    func clientWork() async throws {
+    @Test func `all work for a request waits in the turn of its client`() async throws {
         let clients = Locked<[WorkClient?]>([])
         let record: @Sendable () -> Void = { clients.withLock { $0.append(WorkClient.current) } }
         let folder = try TemporaryDirectory()
@@ -128,8 +121,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("equal requests share a place")
-    func sharedPlaces() async throws {
+    @Test func `equal requests share a place`() async throws {
         let latch = Latch()
         let responses = ["/slow": FaultyResponse.held(by: latch, body: try ServerImages.encoded(.png))]
         try await ServerFixture.run(responses, change: { $0.load.queueCount = 2 }) { fixture in
@@ -149,8 +141,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that has its share of the places gets 429 while others are served")
-    func fairness() async throws {
+    @Test func `a client that has its share of the places gets 429 while others are served`() async throws {
         let latch = Latch()
         let responses = ["/slow": FaultyResponse.held(by: latch, body: try ServerImages.encoded(.png))]
         try await ServerFixture.run(responses, change: { $0.load.queueCount = 8 }) { fixture in
@@ -172,8 +163,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("metrics count requests by status, format and tier")
-    func metrics() async throws {
+    @Test func `metrics count requests by status, format and tier`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             for _ in 0..<3 { _ = try await fixture.image("w:50", suffix: "@jpg") }
             _ = try await fixture.image("w:x")
@@ -190,8 +180,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("metrics can have an address of their own")
-    func metricsAddress() async throws {
+    @Test func `metrics can have an address of their own`() async throws {
         try await ServerFixture.run(change: { $0.metricsAddress = "127.0.0.1:0" }) { fixture in
             let address = try #require(fixture.server.metricsAddress)
             let client = try await ServerClient(to: address)
@@ -203,8 +192,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a trace goes on at the origin, and an invalid one does not")
-    func traces() async throws {
+    @Test func `a trace goes on at the origin, and an invalid one does not`() async throws {
         for isInformation in [false, true] {
             try await ServerFixture.run(try self.image()) { fixture in
                 let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -224,8 +212,7 @@ import TintypeTestTraits
 
     // MARK: Sources as they are
 
-    @Test("the size and the format of a source are answered as JSON")
-    func information() async throws {
+    @Test func `the size and the format of a source are answered as JSON`() async throws {
         let responses: [String: FaultyResponse] = [
             "/a": .image(try ServerImages.encoded(.png, .rgba8)),
             "/turned": .image(try ServerImages.jpeg(orientation: 6)),
@@ -260,8 +247,7 @@ import TintypeTestTraits
         let bytes: Int
     }
 
-    @Test("a source is sent as it is if the URL asks for that")
-    func raw() async throws {
+    @Test func `a source is sent as it is if the URL asks for that`() async throws {
         let png = try ServerImages.encoded(.png)
         try await ServerFixture.run(["/a": .image(png)]) { fixture in
             let response = try await fixture.image("raw:1")
@@ -277,11 +263,10 @@ import TintypeTestTraits
         }
     }
 
-    @Test(
-        "a source that is sent as it is comes from the network first, and then from a cache",
-        arguments: ["raw:1", "skp:png", "rs:fill:4:4/skp:jpg"]
-    )
-    func sourceTier(options: String) async throws {
+    @Test(arguments: ["raw:1", "skp:png", "rs:fill:4:4/skp:jpg"])
+    func `a source that is sent as it is comes from the network first, and then from a cache`(
+        options: String
+    ) async throws {
         let responses: [String: FaultyResponse] = ["/a": .image(try ServerImages.encoded(.png))]
         for hasDisk in [true, false] {
             try await ServerFixture.run(responses, change: { if !hasDisk { $0.loader.disk = nil } }) { fixture in
@@ -296,16 +281,15 @@ import TintypeTestTraits
         }
     }
 
-    @Test("without a disk cache, a source is loaded once for each answer", arguments: ["raw:1", "skp:png", "w:5"])
-    func noDisk(options: String) async throws {
+    @Test(arguments: ["raw:1", "skp:png", "w:5"])
+    func `without a disk cache, a source is loaded once for each answer`(options: String) async throws {
         try await ServerFixture.run(try self.image(), change: { $0.loader.disk = nil }) { fixture async throws in
             #expect(try await fixture.image(options).status == 200)
             #expect(fixture.origin.requestCount(for: "/a") == 1)
         }
     }
 
-    @Test("a source in a skipped format is sent as it is, unless another format is asked for")
-    func skipping() async throws {
+    @Test func `a source in a skipped format is sent as it is, unless another format is asked for`() async throws {
         let png = try ServerImages.encoded(.png)
         try await ServerFixture.run(["/a": .image(png)]) { fixture in
             #expect(try await fixture.image("rs:fill:4:4/skp:png").body == png)
@@ -322,13 +306,12 @@ import TintypeTestTraits
     }
 
     @Test(
-        "objects of a store are sources if the server has one",
         .enabled(
             if: S3Origin.isInstalled,
             "There is no S3 store (moto); run .ci/setup test, which needs a network once."
         )
     )
-    func objects() async throws {
+    func `objects of a store are sources if the server has one`() async throws {
         let store = try await S3Origin.shared.value
         let change: (inout ImageServer.Configuration) throws -> Void = {
             var settings = ImageServer.Configuration.Sources.S3()
@@ -353,8 +336,7 @@ import TintypeTestTraits
 
     private static let own: HeaderFields = ["Content-Type": "image/png"]
 
-    @Test("a server with its page signs paths and takes uploads, for its own page only")
-    func page() async throws {
+    @Test func `a server with its page signs paths and takes uploads, for its own page only`() async throws {
         let png = try ServerImages.encoded(.png)
         let change: (inout ImageServer.Configuration) throws -> Void = {
             $0.showsPage = true
@@ -397,8 +379,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the page of a server with keys does not answer to the name of another site")
-    func rebinding() async throws {
+    @Test func `the page of a server with keys does not answer to the name of another site`() async throws {
         let change: (inout ImageServer.Configuration) throws -> Void = {
             $0.showsPage = true
             $0.addresses.keys = [try SignatureKey(key: "00ff10", salt: "00")]
@@ -412,8 +393,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a server without its page signs nothing and takes no upload")
-    func noPage() async throws {
+    @Test func `a server without its page signs nothing and takes no upload`() async throws {
         try await ServerFixture.run { fixture async throws in
             #expect(try await fixture.response(to: "/").text == "tintype\n")
             #expect(try await fixture.post("/sign", []).status == 405)
@@ -423,8 +403,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an upload that is too large is refused")
-    func largeUpload() async throws {
+    @Test func `an upload that is too large is refused`() async throws {
         try await ServerFixture.run(change: { $0.showsPage = true }) { fixture in
             let client = try await ServerClient(to: fixture.server.address)
             let fields = "Host: 127.0.0.1\r\nContent-Type: image/png\r\nContent-Length: 999999999\r\n"
@@ -435,8 +414,7 @@ import TintypeTestTraits
 
     // MARK: Without connections
 
-    @Test("a program with an HTTP server of its own gets the same answers")
-    func service() async throws {
+    @Test func `a program with an HTTP server of its own gets the same answers`() async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let service = fixture.server.service
             let target = fixture.target("w:50", "/a")

@@ -56,8 +56,8 @@ import TintypeTestTraits
         Fault("no gzip", .body(Self.cut, headers: [("Content-Encoding", "gzip")]), 502),
     ]
 
-    @Test("each failure of an origin has its status, and its lifetime in clients", arguments: faults)
-    func statuses(fault: Fault) async throws {
+    @Test(arguments: faults)
+    func `each failure of an origin has its status, and its lifetime in clients`(fault: Fault) async throws {
         try await ServerFixture.run(["/a": fault.response]) { fixture in
             let response = try await fixture.image("w:10")
             #expect(response.status == fault.status)
@@ -72,8 +72,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an origin that cannot be reached is 502")
-    func unreachable() async throws {
+    @Test func `an origin that cannot be reached is 502`() async throws {
         try await ServerFixture.run { fixture in
             let port = try LoopbackSocket.freePort()
             for host in ["127.0.0.1:\(port)", "no-such-host.invalid"] {
@@ -84,8 +83,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an origin that is too slow is 504")
-    func slowOrigin() async throws {
+    @Test func `an origin that is too slow is 504`() async throws {
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.loader.downloads.firstByteTimeout = .milliseconds(200)
         }
@@ -94,8 +92,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an answer that takes too long is 503, and the load of the image ends")
-    func slowAnswer() async throws {
+    @Test func `an answer that takes too long is 503, and the load of the image ends`() async throws {
         try await ServerFixture.run(["/a": .silence], change: { $0.load.answerTime = .milliseconds(300) }) { fixture in
             let response = try await fixture.image("w:10")
             #expect(response.status == 503)
@@ -105,8 +102,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("an image that took too long is refused at once for a while")
-    func restingImage() async throws {
+    @Test func `an image that took too long is refused at once for a while`() async throws {
         try await ServerFixture.run(["/a": .silence], change: { $0.load.answerTime = .milliseconds(600) }) { fixture in
             #expect(try await fixture.image("w:10").status == 503)
             if fixture.origin.requestCount(for: "/a") > 0 { await fixture.origin.waitForDisconnect(from: "/a") }
@@ -124,8 +120,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that leaves ends the load of its image")
-    func leaving() async throws {
+    @Test func `a client that leaves ends the load of its image`() async throws {
         try await ServerFixture.run(["/a": .silence]) { fixture in
             let client = try await ServerClient(to: fixture.server.address)
             await client.request(fixture.target("w:10", "/a"))
@@ -135,8 +130,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("a client that leaves does not take the image from others who wait for it")
-    func leavingLeader() async throws {
+    @Test func `a client that leaves does not take the image from others who wait for it`() async throws {
         let latch = Latch()
         try await ServerFixture.run(["/a": .held(by: latch, body: try ServerImages.encoded(.png))]) { fixture in
             let (leader, follower) = (
@@ -157,8 +151,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test("errors are explained only if the server is set so")
-    func explanations() async throws {
+    @Test func `errors are explained only if the server is set so`() async throws {
         let responses = ["/a": FaultyResponse.body(Array("nonsense".utf8))]
         try await ServerFixture.run(responses) { fixture async throws in
             #expect(try await fixture.image("w:10").text == "Invalid source image\n")
@@ -197,8 +190,7 @@ import TintypeTestTraits
         )
     }
 
-    @Test("the fallback image comes in place of an error, in the form of the request")
-    func fallback() async throws {
+    @Test func `the fallback image comes in place of an error, in the form of the request`() async throws {
         try await self.withFallback { fixture in
             for path in ["/missing", "/broken", "/failing", "/unknown"] {
                 let response = try await fixture.image("rs:fit:50:50", path, suffix: "@webp")
@@ -219,8 +211,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("the fallback image can have the status of the error, or another one, and a lifetime of its own")
-    func fallbackStatus() async throws {
+    @Test func `the fallback image can have the status of the error, or another one, and a lifetime of its own`()
+        async throws
+    {
         try await self.withFallback(change: { $0.images.fallbackStatus = nil }) { fixture async throws in
             #expect(try await fixture.image("w:10", "/missing").status == 404)
             #expect(try await fixture.image("w:10", "/failing").status == 502)
@@ -236,16 +229,14 @@ import TintypeTestTraits
         }
     }
 
-    @Test("there is no fallback for an invalid URL")
-    func fallbackOfURL() async throws {
+    @Test func `there is no fallback for an invalid URL`() async throws {
         try await self.withFallback { fixture async throws in
             #expect(try await fixture.image("w:x", "/good").status == 404)
             #expect(try await fixture.image("", "/good", suffix: "@avif").status == 422)
         }
     }
 
-    @Test("the fallback does not take the place of an image that its origin has later")
-    func fallbackIsNotCached() async throws {
+    @Test func `the fallback does not take the place of an image that its origin has later`() async throws {
         try await self.withFallback { fixture in
             #expect(try await fixture.image("w:10", "/missing")["X-Image-Fallback"] == "1")
             fixture.origin.script("/missing", .image(try ServerImages.encoded(.png, width: 30, height: 30)))

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Testing
 import Tintype
+import TintypeCodingSamples
 import TintypeHTTP
 import TintypeTestSupport
 
@@ -153,20 +154,10 @@ enum ServerImages {
     }
 
     /// Returns a smooth JPEG, optionally with an EXIF orientation.
-    static func jpeg(width: Int = 200, height: Int = 100, orientation: UInt8? = nil) throws -> [UInt8] {
-        let image = Image(pixels: try PixelBuffer.smooth(.rgb8, width: width, height: height))
-        var data = Array(try JPEGCoder().encode(image, as: .jpeg, options: EncodeOptions(quality: 95)))
-        guard let orientation else { return data }
-        // A TIFF directory with one entry: 0x0112, SHORT, 1 value.
-        let tiff: [UInt8] = [
-            0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0,
-        ]
-        let body = Array("Exif\0\0".utf8) + tiff
-        data.insert(
-            contentsOf: [0xFF, 0xE1, UInt8((body.count + 2) >> 8), UInt8((body.count + 2) & 255)] + body,
-            at: 2
-        )
-        return data
+    static func jpeg(width: Int = 200, height: Int = 100, orientation: Int? = nil) throws -> [UInt8] {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: width, height: height)
+        guard let orientation else { return Array(try SampleFiles.encode(pixels, as: .jpeg, quality: 95)) }
+        return Array(try SampleFiles.jpeg(pixels, orientation: orientation))
     }
 
     /// Returns an animation of three frames.

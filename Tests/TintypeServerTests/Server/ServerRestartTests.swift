@@ -46,8 +46,9 @@ import TintypeTestTraits
         }
     }
 
-    @Test("after kill -9 under load, another server serves what was stored, and nothing that is wrong")
-    func killed() async throws {
+    @Test func `after kill -9 under load, another server serves what was stored, and nothing that is wrong`()
+        async throws
+    {
         let folder = try TemporaryDirectory()
         let origin = try FaultyOrigin(["/a": .image(try ServerImages.encoded(.png))])
         let source = origin.url("/a").absoluteString
@@ -87,8 +88,7 @@ import TintypeTestTraits
         await until { !second.isRunning }
     }
 
-    @Test("after SIGTERM under load, each request that had begun is answered")
-    func terminated() async throws {
+    @Test func `after SIGTERM under load, each request that had begun is answered`() async throws {
         let folder = try TemporaryDirectory()
         let latch = Latch()
         let png = try ServerImages.encoded(.png)

@@ -22,17 +22,14 @@ struct LocalFolderFetcherTests {
         self.fetcher = try LocalFolderFetcher(root: self.directory.path(of: "root"), downloads: .public)
     }
 
-    @Test(
-        "a file is fetched, whatever its name",
-        arguments: [
-            ("a.jpg", "a.jpg"), ("a b.jpg", "a%20b.jpg"), ("maracujá.jpg", "maracuj%C3%A1.jpg"), ("é.jpg", "é.jpg"),
-            ("a+b.jpg", "a+b.jpg"), ("a#b.jpg", "a%23b.jpg"), ("a?b.jpg", "a%3Fb.jpg"), ("%23.jpg", "%2523.jpg"),
-            ("%3F.jpg", "%253F.jpg"), ("100%.jpg", "100%25.jpg"), ("100%.jpg", "100%.jpg"), ("...", "..."),
-            ("..a", "..a"), ("%2e%2e", "%252e%252e"), ("deep/er/and/deeper.jpg", "deep/er/and/deeper.jpg"),
-            ("a:b@c&d=e;f.jpg", "a:b@c&d=e;f.jpg"), ("a.jpg", "a.jpg?version=2"),
-        ]
-    )
-    func fetching(name: String, path: String) async throws {
+    @Test(arguments: [
+        ("a.jpg", "a.jpg"), ("a b.jpg", "a%20b.jpg"), ("maracujá.jpg", "maracuj%C3%A1.jpg"), ("é.jpg", "é.jpg"),
+        ("a+b.jpg", "a+b.jpg"), ("a#b.jpg", "a%23b.jpg"), ("a?b.jpg", "a%3Fb.jpg"), ("%23.jpg", "%2523.jpg"),
+        ("%3F.jpg", "%253F.jpg"), ("100%.jpg", "100%25.jpg"), ("100%.jpg", "100%.jpg"), ("...", "..."),
+        ("..a", "..a"), ("%2e%2e", "%252e%252e"), ("deep/er/and/deeper.jpg", "deep/er/and/deeper.jpg"),
+        ("a:b@c&d=e;f.jpg", "a:b@c&d=e;f.jpg"), ("a.jpg", "a.jpg?version=2"),
+    ])
+    func `a file is fetched, whatever its name`(name: String, path: String) async throws {
         try self.directory.write(name.utf8, to: "root/\(name)")
         for scheme in ["local", "LOCAL"] {
             let response = try await self.fetcher.response(at: "\(scheme):///\(path)")
@@ -41,8 +38,7 @@ struct LocalFolderFetcherTests {
         }
     }
 
-    @Test("a name that is no text is fetched")
-    func bytes() async throws {
+    @Test func `a name that is no text is fetched`() async throws {
         let descriptor = open(self.directory.path(of: "root"), O_RDONLY | O_DIRECTORY)
         defer { close(descriptor) }
         let name: [CChar] = [CChar(bitPattern: 0xFF), CChar(bitPattern: 0xE9), 0]
@@ -52,30 +48,26 @@ struct LocalFolderFetcherTests {
         #expect(try await self.fetcher.response(at: "local:///%FF%E9").body == Data("x".utf8))
     }
 
-    @Test(
-        "a path that leaves the folder, or names no file, has the status 404",
-        arguments: [
-            "local:///missing.jpg", "local:///folder/missing.jpg", "local:///folder", "local:///folder/", "local:///",
-            "local://", "local:", "local:/folder/inner.jpg", "local://host/folder/inner.jpg",
-            "local:///../secret.jpg", "local:///folder/../../secret.jpg", "local:///%2e%2e/secret.jpg",
-            "local:///.%2E/secret.jpg", "local:///%2E./secret.jpg", "local:///..%2fsecret.jpg",
-            "local:///folder%2Finner.jpg", "local:///folder/../folder/inner.jpg", "local:///./folder/inner.jpg",
-            "local:///folder//inner.jpg", "local:////folder/inner.jpg", "local:///folder%5Cinner.jpg",
-            "local:///folder%00/inner.jpg", "local:///folder/inner.jpg%00", "local:///folder/inner.jpg%00.png",
-            "local:///folder/inner.jpg/", "local:///folder/inner.jpg/x", "local:///folder/%0Ainner.jpg",
-            "local:///%252e%252e/secret.jpg", "local:///-private/a.jpg", "local:///../root-private/a.jpg",
-            "local:///folder/inner.jpg#x", "file:///etc/passwd", "local:///etc/passwd", "local:///%2Fetc%2Fpasswd",
-        ]
-    )
-    func outside(text: String) async throws {
+    @Test(arguments: [
+        "local:///missing.jpg", "local:///folder/missing.jpg", "local:///folder", "local:///folder/", "local:///",
+        "local://", "local:", "local:/folder/inner.jpg", "local://host/folder/inner.jpg",
+        "local:///../secret.jpg", "local:///folder/../../secret.jpg", "local:///%2e%2e/secret.jpg",
+        "local:///.%2E/secret.jpg", "local:///%2E./secret.jpg", "local:///..%2fsecret.jpg",
+        "local:///folder%2Finner.jpg", "local:///folder/../folder/inner.jpg", "local:///./folder/inner.jpg",
+        "local:///folder//inner.jpg", "local:////folder/inner.jpg", "local:///folder%5Cinner.jpg",
+        "local:///folder%00/inner.jpg", "local:///folder/inner.jpg%00", "local:///folder/inner.jpg%00.png",
+        "local:///folder/inner.jpg/", "local:///folder/inner.jpg/x", "local:///folder/%0Ainner.jpg",
+        "local:///%252e%252e/secret.jpg", "local:///-private/a.jpg", "local:///../root-private/a.jpg",
+        "local:///folder/inner.jpg#x", "file:///etc/passwd", "local:///etc/passwd", "local:///%2Fetc%2Fpasswd",
+    ])
+    func `a path that leaves the folder, or names no file, has the status 404`(text: String) async throws {
         let error = try await self.fetcher.error(at: text)
         #expect(error.code == .fileNotFound)
         #expect(error.status == 404)
         #expect(!error.message.contains(self.directory.path))
     }
 
-    @Test("a name or a path of any length is not found, and does not trap")
-    func longPaths() async throws {
+    @Test func `a name or a path of any length is not found, and does not trap`() async throws {
         let paths = [
             String(repeating: "a", count: 300), String(repeating: "a/", count: 20_000) + "a",
             String(repeating: "%", count: 10_000), String(repeating: "folder/", count: 700) + "inner.jpg",
@@ -83,8 +75,7 @@ struct LocalFolderFetcherTests {
         for path in paths { #expect(try await self.fetcher.error(at: "local:///\(path)").status == 404) }
     }
 
-    @Test("no link is followed, wherever it is and leads")
-    func links() async throws {
+    @Test func `no link is followed, wherever it is and leads`() async throws {
         let root = self.directory.path(of: "root")
         #expect(symlink("\(root)/folder/inner.jpg", "\(root)/inside.jpg") == 0)
         #expect(symlink("../secret.jpg", "\(root)/outside.jpg") == 0)
@@ -102,8 +93,7 @@ struct LocalFolderFetcherTests {
         }
     }
 
-    @Test("a file without permission, or in a folder without permission, is unreadable")
-    func permissions() async throws {
+    @Test func `a file without permission, or in a folder without permission, is unreadable`() async throws {
         try self.directory.write("closed".utf8, to: "root/closed.jpg")
         try self.directory.write("closed".utf8, to: "root/closed/inner.jpg")
         for (name, mode) in [("root", 0o755), ("root/closed.jpg", 0), ("root/closed", 0)] as [(String, mode_t)] {
@@ -138,8 +128,8 @@ struct LocalFolderFetcherTests {
         return body()
     }
 
-    @Test("only ordinary files are served", arguments: ["pipe", "socket"])
-    func specialFiles(kind: String) async throws {
+    @Test(arguments: ["pipe", "socket"])
+    func `only ordinary files are served`(kind: String) async throws {
         let path = self.directory.path(of: "root/special")
         let type = kind == "pipe" ? S_IFIFO : S_IFSOCK
         #expect(mknod(path, type | 0o600, 0) == 0)
@@ -147,8 +137,7 @@ struct LocalFolderFetcherTests {
         #expect(error.status == 404 && error.message.contains("no ordinary file"))
     }
 
-    @Test("without openat2 the same files are opened")
-    func withoutOpenat2() throws {
+    @Test func `without openat2 the same files are opened`() throws {
         let root = self.directory.path(of: "root")
         #expect(symlink("folder", "\(root)/link") == 0)
         #expect(symlink("folder/inner.jpg", "\(root)/file") == 0)
@@ -165,8 +154,7 @@ struct LocalFolderFetcherTests {
         }
     }
 
-    @Test("opening files leaves no descriptor open")
-    func descriptors() async throws {
+    @Test func `opening files leaves no descriptor open`() async throws {
         let folder = try LocalFolder(path: self.directory.path(of: "root"))
         let urls = try ["folder/inner.jpg", "folder/x/y", "folder"].map {
             try #require(URL(string: "local:///\($0)").flatMap { LocalPath($0) })
@@ -186,30 +174,26 @@ struct LocalFolderFetcherTests {
         #expect(count <= 2)
     }
 
-    @Test("the folder stays the same if another one takes its place")
-    func replacedFolder() async throws {
+    @Test func `the folder stays the same if another one takes its place`() async throws {
         let root = self.directory.path(of: "root")
         #expect(rename(root, self.directory.path(of: "old")) == 0)
         try self.directory.write("new".utf8, to: "root/folder/inner.jpg")
         #expect(try await self.fetcher.response(at: "local:///folder/inner.jpg").body == Data("inner".utf8))
     }
 
-    @Test("a file over the limit is not read")
-    func limit() async throws {
+    @Test func `a file over the limit is not read`() async throws {
         let error = try await self.fetcher.error(at: "local:///folder/inner.jpg") { $0.maximumBodySize = 4 }
         #expect(error.code == .bodyTooLarge)
         let response = try await self.fetcher.response(at: "local:///folder/inner.jpg") { $0.maximumBodySize = 5 }
         #expect(response.body.count == 5)
     }
 
-    @Test("an empty file is an empty body")
-    func empty() async throws {
+    @Test func `an empty file is an empty body`() async throws {
         try self.directory.write([], to: "root/empty")
         #expect(try await self.fetcher.error(at: "local:///empty").code == .emptyBody)
     }
 
-    @Test("a settled file is confirmed by its tag or its date, and a changed one is not")
-    func conditions() async throws {
+    @Test func `a settled file is confirmed by its tag or its date, and a changed one is not`() async throws {
         let path = self.directory.path(of: "root/folder/inner.jpg")
         // No clock can set the time of a change, so the test waits until that is old enough.
         await until {
@@ -247,16 +231,15 @@ struct LocalFolderFetcherTests {
         #expect(changed.body == Data("other".utf8))
     }
 
-    @Test("a root that is missing or no folder is refused", arguments: ["missing", "secret.jpg", "a\0b"])
-    func invalidRoot(name: String) {
+    @Test(arguments: ["missing", "secret.jpg", "a\0b"])
+    func `a root that is missing or no folder is refused`(name: String) {
         let error = #expect(throws: DownloadError.self) {
             try LocalFolderFetcher(root: self.directory.path(of: name), downloads: .public)
         }
         #expect(error?.message.contains("--local-root") == true)
     }
 
-    @Test("a read counts in the budget of bodies, and fails after the shutdown")
-    func budget() async throws {
+    @Test func `a read counts in the budget of bodies, and fails after the shutdown`() async throws {
         let downloads = DownloadActor.public
         let fetcher = try LocalFolderFetcher(root: self.directory.path(of: "root"), downloads: downloads)
         let response = try await fetcher.response(at: "local:///folder/inner.jpg")

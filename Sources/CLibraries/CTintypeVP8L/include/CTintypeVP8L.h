@@ -30,7 +30,7 @@ struct cvp8l_code {
     uint32_t root_bits;
 };
 
-/// The most symbols of a code: those of a byte, of a length, and of a cache of 11 bits.
+/// The most symbols of a code: the values of a byte, the lengths, and the places of a cache of 11 bits.
 #define cvp8l_most_symbols (256 + 24 + 2048)
 /// The most entries of a code's tables (by zlib's `enough`, for 2,328 symbols, and 8 of at most 15 bits).
 #define cvp8l_most_entries 2704

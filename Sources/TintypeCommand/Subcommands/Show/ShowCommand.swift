@@ -15,8 +15,8 @@ struct ShowCommand: Subcommand {
         Usage: tintype show <url|path>... [options]
 
           --protocol NAME       kitty, sixel or blocks; default auto, as the terminal says that it can
-          --width N             columns for all images; default those of the terminal
-          --height N            rows for all images; default those of the terminal
+          --width N             columns for all images; default the columns of the terminal
+          --height N            rows for all images; default the rows of the terminal
           --still               only the first image of an animation
           --loops N             play animations so often, 0 for ever; default as they say
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
