@@ -11,6 +11,7 @@ public import TintypeDownloading
 /// a downloader without a loader.
 ///
 /// ```swift
+/// var configuration = LoaderActor.Configuration()
 /// configuration.hooks.decrypt = { body, response, request in try decrypt(body) }
 /// ```
 public struct LoadHooks: Sendable {
@@ -36,7 +37,7 @@ public struct LoadHooks: Sendable {
     /// ```swift
     /// request.source.hooks = Named("token", LoadHooks(modifyRequest: { download, request in
     ///     var download = download
-    ///     download.headers["X-Token"] = try await token(for: request.url)
+    ///     download.headers["X-Token"] = token
     ///     return download
     /// }))
     /// ```
