@@ -5,7 +5,7 @@ import Synchronization
 import Tintype
 import TintypeTestSupport
 
-/// Clients that request images from the servers at random, and compare the answers with those of a server of its own.
+/// Clients that request images from the servers at random, and compare the answers with the answers of a server of its own.
 final class Load: Sendable {
     /// An image in a size and a format.
     struct Wish: Hashable {

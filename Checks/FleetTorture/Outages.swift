@@ -108,7 +108,7 @@ struct Outages {
         server.member.log.count { $0.contains("Redis fails, so this server continues without it") }
     }
 
-    /// The names of the threads of each server, without those of the runtime's pool.
+    /// The names of the threads of each server, without the threads of the runtime's pool.
     ///
     /// The pool has at most one thread for each core, and starts and ends them whenever it likes.
     private var threads: [[Substring]] {

@@ -70,7 +70,7 @@ struct Caller: Sendable {
         }
     }
 
-    // MARK: What is called
+    // MARK: Calls
 
     private func makeJob(_ random: inout SeededGenerator) -> Job {
         let number = self.drawNumber(&random)
@@ -199,7 +199,7 @@ struct Caller: Sendable {
         for await _ in prefetcher.prefetch(requests) where Task.isCancelled { break }
     }
 
-    // MARK: What comes
+    // MARK: Answers
 
     private func check(_ event: LoadEvent, _ job: Job) {
         switch event {
@@ -227,7 +227,7 @@ struct Caller: Sendable {
     }
 
     private func watch(_ image: Image) {
-        // Those that the program holds stay.
+        // Images that the program holds stay.
         if image.pixels !== self.images.fallbackImage.pixels { self.ledger.watch(image.pixels, "pixel buffers") }
     }
 

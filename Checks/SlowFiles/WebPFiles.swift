@@ -221,7 +221,7 @@ enum WebPFiles: FileGenerator {
             return image.finished()
         }
 
-        /// What the library's own encoder makes of a texture, for data as images have it.
+        /// A texture as the library's own encoder writes it: data as images have it.
         private func encoded(
             _ width: Int,
             _ height: Int,
@@ -406,7 +406,7 @@ private struct LosslessWriter {
         for byte in noise.bytes { self.bits.write(Int(byte), 8) }
     }
 
-    /// The image that says which codes a tile has: all numbers once, those of the last for what is left.
+    /// The image that says which codes a tile has: all numbers once, and the last number for the tiles that are left.
     private mutating func groupImage(pixels: Int, groups: Int) {
         self.bits.write(0, 1)
         // The number is in red and green: 8 bits of each.

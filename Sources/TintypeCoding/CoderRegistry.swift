@@ -88,7 +88,11 @@ public final class CoderRegistry: Sendable {
     /// registry.unregister(token)
     /// ```
     public func unregister(_ token: Token) {
-        self.state.withLock { $0.registrations.removeAll { $0.token == token } }
+        // Coders and formats of the program end after the lock is free.
+        _ = self.state.withLock { state in
+            defer { state.registrations.removeAll { $0.token == token } }
+            return state
+        }
     }
 
     /// The formats that registered coders define themselves, most preferred coder first.
@@ -133,7 +137,7 @@ public final class CoderRegistry: Sendable {
     }
 
     /// The formats that the registered coders read, most preferred coder first.
-    public var decodableFormats: [ImageFormat] { self.state.withLock { $0.decodableFormats } }
+    public var decodableFormats: [ImageFormat] { self.state.withLock { $0 }.decodableFormats }
 
     /// The formats that the registered coders write.
     public var encodableFormats: Set<ImageFormat> {

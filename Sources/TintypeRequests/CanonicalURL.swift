@@ -65,7 +65,7 @@ struct CanonicalURL {
         }
         let query = rest.firstIndex(of: .question) ?? rest.endIndex
         var path = Self.unescapingUnreserved(rest[..<query])
-        // In the path of a file the system resolves them: the name before two dots may be a link to another folder.
+        // The system resolves dot segments in file paths, because the name before `..` may be a link to another folder.
         if path.first == .slash, scheme != "file" { path = Self.removingDotSegments(path) }
         if path.isEmpty, hasAuthority, defaultPort != nil { path = [.slash] }
         result += path + Self.unescapingUnreserved(rest[query...])

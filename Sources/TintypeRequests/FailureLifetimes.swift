@@ -11,22 +11,23 @@ import TintypeHTTP
 /// and responses with `Retry-After`. A server may also remember failures of the network and of origins for some seconds,
 /// so that many requests do not wait for the same dead origin. A remembered failure never hides a cached response.
 public struct FailureLifetimes: Sendable, Hashable {
-    /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` if that is longer; default 30
-    /// seconds, `nil` applies only the latter.
+    /// The lifetime of a 404 (not found) or 410 (gone); default 30 seconds.
+    ///
+    /// A longer `Retry-After` replaces it. If it is `nil`, only `Retry-After` counts.
     public var missing: Duration?
     /// The lifetime of bytes that are not an image, or a damaged one; default 30 seconds, `nil` forgets them at once.
     public var undecodable: Duration?
     /// The lifetime of a host that has no address or takes no connection; default `nil`, which forgets it at once.
     public var unreachable: Duration?
-    /// The lifetime of a status from 500 on, or that of its `Retry-After` if that is longer; default `nil`, which applies
-    /// only the latter.
+    /// The lifetime of a status of 500 or above; default `nil`.
+    ///
+    /// A longer `Retry-After` replaces it. If it is `nil`, only `Retry-After` counts.
     public var originFailure: Duration?
     /// The longest `Retry-After` to obey (RFC 9110, 10.2.3); default 10 minutes, `nil` ignores it.
     public var maximumRetryAfter: Duration?
-    /// The number of failures to remember; default 10,000.
+    /// The maximum number of failures to remember; default 10,000.
     ///
-    /// The oldest go first. One with a long URL or message counts
-    /// as several.
+    /// The oldest failures are removed first. A failure with a long URL or message counts as several.
     public var countLimit: Int
 
     /// Creates lifetimes.

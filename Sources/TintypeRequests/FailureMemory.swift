@@ -167,7 +167,7 @@ package final class FailureMemory: Sendable {
 
     /// The text that is added to the message of a remembered failure.
     package static let note =
-        " The failure is remembered, and the load is not tried again for a while unless it asks for that."
+        " The failure is remembered. Until it expires, the loader repeats the load only if the request demands it."
 
     /// Returns the error without its large parts.
     private static func remembered(_ error: any Error) -> any Error {

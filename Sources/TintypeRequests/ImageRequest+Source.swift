@@ -33,7 +33,7 @@ extension ImageRequest {
         public var cookies: CookiePolicy?
         /// The fetcher of the bytes, or `nil` for the loader's.
         public var fetcher: Named<any ImageFetching>?
-        /// The functions that change the request and its response, each instead of the loader's.
+        /// The hooks of this request, each of which replaces the loader's function of the same name.
         public var hooks: Named<LoadHooks>?
     }
 }

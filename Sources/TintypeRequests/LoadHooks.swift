@@ -5,10 +5,13 @@ public import TintypeDownloading
 
 /// The functions that change requests to origins and their responses, for all loads of a loader or for one.
 ///
-/// They apply to any fetcher, and receive the request of the load as well. Each runs once for each flight, and again if the
-/// flight has to ask the origin once more. It may wait. If one throws, the load fails with ``TintypeErrorCode/refused`` (or
-/// ``TintypeErrorCode/decryptionFailed``) and the error as its underlying error. ``DownloadHooks`` has the same functions for
-/// a downloader without a loader.
+/// They apply to any fetcher and to `file:` and `data:` URLs, and receive the request of the load as well. Each function runs
+/// once for each flight, and again if the flight requests the origin again. It may suspend. If it throws, the load fails with
+/// ``TintypeErrorCode/refused``, or for ``decrypt`` with ``TintypeErrorCode/decryptionFailed``. The thrown error is the
+/// underlying error, unless it is a `DownloadError`, which the load throws itself.
+///
+/// ``DownloadHooks`` has functions of the same names for a downloader without a loader. They run once for each transfer, which
+/// several flights may share, and the downloader may repeat a request after a status that ``modifyResponse`` set.
 ///
 /// ```swift
 /// var configuration = LoaderActor.Configuration()

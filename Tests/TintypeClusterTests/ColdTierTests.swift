@@ -271,7 +271,7 @@ struct ColdTierFailureTests {
 
     private var path: String { "/photos/\(self.key.digest)/\(self.key.digest)" }
 
-    @Test func `a store that is overloaded for a moment gets the entry once more`() async throws {
+    @Test func `an entry is sent again while the store is briefly overloaded`() async throws {
         let origin = try FaultyOrigin([self.path: .empty])
         origin.script(self.path, sequence: [.body([], status: 503), .body([], status: 503)])
         try await self.tier(origin).store(Data([1]), metadata: EntryMetadata(), for: self.key)
@@ -367,7 +367,7 @@ struct ColdTierFailureTests {
         }
     }
 
-    @Test func `a list that is not one is an error`() async throws {
+    @Test func `an invalid object listing is an error`() async throws {
         let origin = try FaultyOrigin(["/photos/": .body(Array("<html></html>".utf8))])
         await #expect(throws: CacheError.self) { try await self.tier(origin).removeFamily(of: self.key) }
     }

@@ -6,11 +6,12 @@ import TintypeCaching
 import TintypeCoding
 import TintypeDownloading
 import TintypeTestSupport
+import TintypeTestTraits
 
 @testable import TintypeRequests
 
 /// The memory of failures without a loader.
-@Suite struct FailureMemoryTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct FailureMemoryTests {
     @Test func `a million dead URLs take no more room than the limit`() {
         let memory = FailureMemory(FailureLifetimes(countLimit: 1_000)) { Date(timeIntervalSince1970: 0) }
         let error = CodingError(code: .notAnImage, message: "no image")
@@ -25,7 +26,7 @@ import TintypeTestSupport
         #expect(memory.count <= 10)
     }
 
-    @Test func `failures that are over take no room, although nobody asks for their URLs again`() {
+    @Test func `the memory drops expired failures even if their URLs are not requested again`() {
         let clock = TestClock()
         let memory = FailureMemory(FailureLifetimes()) { clock.now }
         let error = CodingError(code: .notAnImage, message: "not an image")
@@ -38,7 +39,7 @@ import TintypeTestSupport
         #expect(memory.placeCount <= 2_048)
     }
 
-    @Test func `a failure counts with its texts, whatever stands for its URL`() throws {
+    @Test func `the weight of a failure includes its URL and message, even if its key is short`() throws {
         let memory = FailureMemory(FailureLifetimes(countLimit: 100)) { Date(timeIntervalSince1970: 0) }
         let long = try #require(URL(string: "https://example.org/\(String(repeating: "a", count: 50_000))"))
         for number in 0..<100 {
@@ -65,5 +66,24 @@ import TintypeTestSupport
         #expect(memory.count == 2)
         memory.forgetAll()
         #expect(memory.count == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func `a failure is remembered if the program permits it, and passed by a load that tries again`(
+        isPermitted: Bool
+    ) async throws {
+        let memory = FailureMemory(FailureLifetimes()) { Date(timeIntervalSince1970: 0) }
+        let request = ImageRequest(url: try #require(URL(string: "https://example.org/a")))
+        let error = CodingError(code: .notAnImage, message: "no image")
+        await memory.remember(error, of: request.key, for: request) { reported in
+            #expect(reported.code == .notAnImage)
+            return isPermitted
+        }
+        func isRemembered(_ retriesFailed: Bool, _ policy: CachePolicy) -> Bool {
+            memory.failure(of: request.key, for: request, retriesFailed: retriesFailed, under: policy) != nil
+        }
+        #expect(isRemembered(false, .neverRevalidate) == isPermitted)
+        #expect(!isRemembered(true, .neverRevalidate))
+        #expect(!isRemembered(false, .reload))
     }
 }

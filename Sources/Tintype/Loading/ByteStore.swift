@@ -17,7 +17,7 @@ struct ByteStore: Sendable {
 
     /// Stores bytes in the form that the program's serializer gives them, if a load wants them on disk.
     ///
-    /// - Returns: The reason why they are not on disk, if a load waits for the store or the serializer failed.
+    /// - Returns: The error if the serializer failed, or if the store failed while a load waited for it.
     func keepSerialized(
         _ body: Data,
         _ metadata: EntryMetadata,

@@ -123,9 +123,10 @@ extension LoaderActor {
         public var observers: [any LoadObserver] = []
         /// The functions that change requests and responses, for requests without hooks of their own; by default none.
         public var hooks = LoadHooks()
-        /// Refuses a redirect of a download by throwing; default `nil`, which refuses none that the network policy allows.
+        /// Checks each redirect target that the network policy allows, and refuses it by throwing; default `nil`.
         ///
-        /// As ``DownloadHooks/checkRedirect``, it must be quick and must not block.
+        /// It applies to ``downloads``, and not to a ``fetcher`` or the fetcher of a request. Like
+        /// ``DownloadHooks/checkRedirect``, it must be quick and must not block.
         public var checkRedirect: (@Sendable (URL) throws -> Void)?
         /// The program's credentials, for requests without credentials of their own; default `nil`.
         ///

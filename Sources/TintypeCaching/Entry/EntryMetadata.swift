@@ -28,7 +28,7 @@ public struct EntryMetadata: Sendable, Hashable {
     public var expiry: Date?
     /// The record of the HTTP response, if there was one; entries of older versions have none.
     public var response: ResponseRecord?
-    /// The digest (64-bit XXH3) of the body that the origin sent, from which the entry was made.
+    /// The digest (64-bit XXH3) of the body from which the entry was made, as hooks left it, and before the serializer.
     public var bodyDigest: UInt64?
     /// The frames, if the image was made of an animation; `nil` for a still image.
     ///

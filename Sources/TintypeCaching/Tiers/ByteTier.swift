@@ -47,9 +47,10 @@ public protocol ByteTier: Sendable {
 
     /// Returns the entry of `key`, or `nil` if there is none.
     ///
-    /// A load that finds no entry makes it and stores it. A tier that several machines share may wait here while another
-    /// machine makes the entry: for a load, ``TierTurn/current`` is its turn. If the function returns `nil` or fails then,
-    /// ``endTurn(_:for:isCancelled:)`` follows when the load has ended, with or without a store.
+    /// A load that finds no entry makes and stores one. A tier that several machines share may wait here while another
+    /// machine makes the entry. During a load, ``TierTurn/current`` is the turn of that load for `key`. If the function then
+    /// returns `nil` or throws, the cache calls ``endTurn(_:for:isCancelled:)`` after the load ends, whether or not the load
+    /// stored an entry. It always does so for a ``ByteTierWrapper``.
     func entry(for key: CacheKey) async throws -> ByteEntry?
 
     /// Ends the turn of a load that found no entry of `key`; by default does nothing.

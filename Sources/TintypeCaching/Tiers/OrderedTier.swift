@@ -49,6 +49,7 @@ final class OrderedTier: OrderedByteTier {
 
     let name: String
     private let base: any ByteTier
+    private let isWrapper: Bool
     private let timeBudget: Duration
     private let sleep: @Sendable (Duration) async throws -> Void
     private let now: @Sendable () -> Date
@@ -64,6 +65,7 @@ final class OrderedTier: OrderedByteTier {
     ) {
         self.name = base.name
         self.base = base
+        self.isWrapper = base is any ByteTierWrapper
         self.timeBudget = base.timeBudget ?? timeBudget
         self.sleep = sleep
         self.now = now
@@ -83,9 +85,12 @@ final class OrderedTier: OrderedByteTier {
         }
         let turn = TierTurn()
         do {
-            let found = try await self.read(key) { try await turn.run { try await base.entry(for: key) } }
+            let found = try await self.read(key) {
+                try await TierTurn.run(in: turn) { try await base.entry(for: key) }
+            }
             let entry = self.valid(found)
-            if entry == nil { self.end(turn, for: key, with: turns) }
+            // A wrapper may have an entry of its own after its base has given the turn.
+            if entry == nil || self.isWrapper { self.end(turn, for: key, with: turns) }
             return entry
         } catch {
             // The tier may have given the turn when the time budget ended.

@@ -20,18 +20,21 @@ public struct TierTurn: Sendable, Hashable {
     ///
     /// ```swift
     /// let turn = TierTurn()
-    /// let entry = try await turn.run { try await redis.entry(for: key) }
+    /// let entry = try await TierTurn.run(in: turn) { try await redis.entry(for: key) }
     /// await redis.endTurn(turn, for: key, isCancelled: false)
     /// ```
     public init() {}
 
-    /// Runs `operation`, in which this turn is the current one.
+    /// Runs `operation`, in which `turn` is the current one.
+    ///
+    /// A tier that also looks for other keys than the load's does that in no turn, because the cache ends the turn for the
+    /// load's key only:
     ///
     /// ```swift
-    /// let entry = try await TierTurn().run { try await redis.entry(for: key) }
+    /// let older = try await TierTurn.run(in: nil) { try await redis.entry(for: key.derived("older")) }
     /// ```
-    public func run<Value>(_ operation: () async throws -> Value) async rethrows -> Value {
-        try await Self.$ofTask.withValue(self, operation: operation)
+    public static func run<Value>(in turn: TierTurn?, _ operation: () async throws -> Value) async rethrows -> Value {
+        try await Self.$ofTask.withValue(turn, operation: operation)
     }
 }
 

@@ -90,9 +90,9 @@ extension TintypeErrorCode {
     public static let tooSlow = TintypeErrorCode("tooSlow", .origin, httpStatus: 504)
     /// The request does not accept the `Content-Type`.
     public static let unacceptableContentType = TintypeErrorCode("unacceptableContentType", .notAnImage)
-    /// A hook of the downloader refused the request or the response; the underlying error says why.
+    /// A hook refused the request or the response; the underlying error says why.
     public static let refused = TintypeErrorCode("refused", .refused)
-    /// A hook of the downloader could not decrypt the body; the underlying error says why.
+    /// A hook could not decrypt the body; the underlying error says why.
     public static let decryptionFailed = TintypeErrorCode("decryptionFailed", .origin)
     /// There is no such file.
     public static let fileNotFound = TintypeErrorCode("fileNotFound", .origin, httpStatus: 404)

@@ -112,7 +112,7 @@ final class CurlLoop: SerialExecutor {
 }
 
 extension CurlLoop: JobThread {
-    /// The queue is not called before this function returns, by libcurl or by the new thread.
+    /// libcurl and the new thread call the queue only after this function returns.
     func startThread() throws(LoopStartError) {
         if !self.engine.isOpen { try self.engine.open() }
         do throws(ThreadError) {

@@ -204,6 +204,7 @@ final class ImageHandler: RequestHandling {
         let path = head.path
         switch path {
         case "/": return self.page?.answer(to: head) ?? PageHandler.name
+        case _ where self.takesPost(head): return self.answers.wrongMethod(self.methods(of: head))
         case "/favicon.ico": return self.refusal(404, "There is no icon.")
         case _ where path.hasPrefix("/.well-known"): return self.refusal(404, "There is nothing here.")
         default: return nil

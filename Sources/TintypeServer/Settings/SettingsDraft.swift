@@ -58,7 +58,12 @@ struct SettingsDraft: Sendable {
     private static let unlimitedCount = 1_000_000
 
     private func cluster() throws(SettingError) -> Cluster.Configuration? {
-        guard let shared = self.shared else { return nil }
+        guard let shared = self.shared else {
+            guard self.sharedTime == nil else {
+                throw SettingError("The setting shared-time needs the setting shared; give both, or leave it out.")
+            }
+            return nil
+        }
         do throws(RedisError) {
             var cluster = Cluster.Configuration(redis: try RedisConfiguration(url: shared))
             cluster.revision = self.sharedRevision

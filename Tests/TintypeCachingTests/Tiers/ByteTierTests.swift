@@ -463,16 +463,39 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a wrapper that changes reads changes the reads of loads too, which keep their turns`() async throws {
+    @Test func `a wrapper of reads also applies to loads, and the wrapped tier sees their turns`() async throws {
         self.near[self.key] = makeData(10)
         let cache = CacheActor(tiers: [Redacted(base: self.near)], timeBudget: .seconds(60))
         try await cache.takingTurns {
             let found = try await cache.entry(for: self.key)
             #expect(found?.data.isEmpty == true)
-            _ = try await cache.entry(for: CacheKey("b"))
         }
         await cache.waitForPendingStores()
-        #expect(self.near.calls == "take a, take b, end b")
+        #expect(self.near.calls == "take a, end a")
+        #expect(self.near.turnCount == 0)
+    }
+
+    private struct Fallback: ByteTierWrapper {
+        let base: any ByteTier
+        let other: CacheKey
+
+        func entry(for key: CacheKey) async throws -> ByteEntry? {
+            if let entry = try await self.base.entry(for: key) { return entry }
+            return try await TierTurn.run(in: nil) { try await self.base.entry(for: self.other) }
+        }
+    }
+
+    @Test func `a turn ends although a wrapper has found an entry of another key`() async throws {
+        self.near[CacheKey("b")] = makeData(10)
+        let tier = Fallback(base: self.near, other: CacheKey("b"))
+        let cache = CacheActor(tiers: [tier], timeBudget: .seconds(60))
+        try await cache.takingTurns {
+            let found = try await cache.entry(for: self.key)
+            #expect(found?.data == makeData(10))
+        }
+        await cache.waitForPendingStores()
+        #expect(self.near.calls == "take a, entry b, end a")
+        #expect(self.near.turnCount == 0)
     }
 
     @Test func `a wrapper forwards all that it does not change`() async throws {

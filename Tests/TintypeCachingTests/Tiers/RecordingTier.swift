@@ -11,6 +11,8 @@ final class RecordingTier: ByteTier {
     private struct State {
         var calls: [String] = []
         var entries: [CacheKey: ByteEntry] = [:]
+        /// The turns that have begun and not ended.
+        var turns: Set<TierTurn> = []
         var fails = false
         var hold: (@Sendable (String) async throws -> Void)?
     }
@@ -26,6 +28,9 @@ final class RecordingTier: ByteTier {
 
     /// The calls so far, in one line.
     var calls: String { self.state.withLock { $0.calls.joined(separator: ", ") } }
+
+    /// The number of turns that have begun and not ended.
+    var turnCount: Int { self.state.withLock { $0.turns.count } }
 
     /// Whether calls throw an error.
     var fails: Bool {
@@ -50,10 +55,13 @@ final class RecordingTier: ByteTier {
     func accepts(_ key: CacheKey, byteCount: Int) -> Bool { byteCount <= self.byteLimit }
 
     func entry(for key: CacheKey) async throws -> ByteEntry? {
-        try await self.call("\(TierTurn.current == nil ? "entry" : "take") \(key.text)") { $0[key] }
+        let turn = TierTurn.current
+        if let turn { self.state.withLock { _ = $0.turns.insert(turn) } }
+        return try await self.call("\(turn == nil ? "entry" : "take") \(key.text)") { $0[key] }
     }
 
     func endTurn(_ turn: TierTurn, for key: CacheKey, isCancelled: Bool) async {
+        self.state.withLock { _ = $0.turns.remove(turn) }
         _ = try? await self.call(isCancelled ? "cancel \(key.text)" : "end \(key.text)") { _ in }
     }
 

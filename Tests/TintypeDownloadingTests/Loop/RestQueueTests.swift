@@ -43,20 +43,20 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test func `in a busy loop one of them continues every four milliseconds, before the others`() {
+    @Test func `in a busy loop, one often resting transfer continues first every four milliseconds`() {
         var queue = self.queue(brief: 20, long: 2)
         #expect(self.turn(of: &queue, isIdle: false, after: 4) == ["long 0", "brief 0"])
         #expect(self.turn(of: &queue, isIdle: false, after: 7) == ["brief 1", "brief 2"])
         #expect(self.turn(of: &queue, isIdle: false, after: 8) == ["long 1", "brief 3"])
     }
 
-    @Test func `they also continue if others rest in every turn of an idle loop`() {
+    @Test func `often resting transfers continue even if others rest in every turn of an idle loop`() {
         var queue = self.queue(brief: 20, long: 1)
         #expect(self.turn(of: &queue, isIdle: true, after: 1) == ["brief 0", "brief 1"])
         #expect(self.turn(of: &queue, isIdle: true, after: 5) == ["long 0", "brief 2"])
     }
 
-    @Test func `a thousand of them wait for about a quarter of a second each in a busy loop`() {
+    @Test func `a thousand often resting transfers wait about 250 milliseconds each in a busy loop`() {
         var queue = self.queue(brief: 0, long: 1_000)
         var continuedCount = 0
         for step in 1...10_000 where !queue.isEmpty {

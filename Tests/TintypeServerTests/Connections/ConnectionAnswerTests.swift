@@ -213,7 +213,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `two identifiers are none`() async throws {
+    @Test func `a request with two identifiers gets a new one`() async throws {
         try await ScriptedServer.run(["/a": .text("a")]) { server in
             let client = try await server.client()
             var fields: HeaderFields = ["X-Request-ID": "one"]

@@ -70,7 +70,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a shutdown ends what takes too long`() async throws {
+    @Test func `a shutdown cancels requests that take too long`() async throws {
         let gate = Gate()
         try await ScriptedServer.run(["/slow": .text("slow", after: gate)]) { server in
             let client = try await server.client()

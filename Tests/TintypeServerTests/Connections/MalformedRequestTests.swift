@@ -78,7 +78,7 @@ import TintypeTestTraits
         #expect(Self.statuses(try await client.receiveToEnd()).first == request.status)
     }
 
-    @Test func `a malformed request says what is wrong, and repeats nothing of it`() async throws {
+    @Test func `the answer to a malformed request names the fault, and does not echo the request`() async throws {
         let (server, _) = try await Self.servers.value
         let client = try await ServerClient(to: server.address)
         await client.send("GET /<script> HTTP/1.1\r\nHost: a\r\nX-<script>: b\r\n\r\n")

@@ -43,7 +43,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a client that waits for it is told to go on`() async throws {
+    @Test func `a client that expects 100 Continue receives it`() async throws {
         try await ScriptedServer.run(Self.echo, bodyLimit: 1_000) { server in
             let client = try await server.client()
             for _ in 0..<2 {

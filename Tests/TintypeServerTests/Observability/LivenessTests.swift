@@ -13,7 +13,7 @@ struct LivenessTests {
         self.liveness.isAlive(ended: ended, fed: fed, active: active, at: self.start + .seconds(seconds))
     }
 
-    @Test func `lanes that finish nothing for a minute, although bytes come, are stuck until they do`() {
+    @Test func `lanes that receive bytes but finish nothing for a minute are stuck until they do`() {
         #expect(self.isAlive(ended: 5, fed: 9, after: 0))
         #expect(self.isAlive(ended: 5, fed: 12, after: 59))
         #expect(!self.isAlive(ended: 5, fed: 12, after: 60))

@@ -163,7 +163,7 @@ import TintypeTestTraits
         "pd:99999999999999999999", "c:1e400:1", "rot:45", "t:x", "g:fp:2:0", "wm:2", "mb:-1", "rs:blorp:1:1",
         "q:1:2",
     ])
-    func `options are bounded`(options: String) async throws {
+    func `an option with an invalid or extreme value is refused`(options: String) async throws {
         try await ServerFixture.run(try self.image()) { fixture in
             let status = try await fixture.image("w:5/\(options)").status
             #expect(status == 404 || status == 422, "\(status)")
@@ -297,6 +297,8 @@ import TintypeTestTraits
                 #expect(try await client.receiveToEnd().isEmpty)
             }
             #expect(try await fixture.response(to: "/purge", method: "OPTIONS")["Allow"] == "POST, OPTIONS")
+            let response = try await fixture.response(to: "/purge")
+            #expect(response.status == 405 && response["Allow"] == "POST, OPTIONS")
         }
     }
 
@@ -385,7 +387,7 @@ import TintypeTestTraits
         await server.shutdown()
     }
 
-    @Test func `the reason for a refused network names the setting that permits it, and no option of the library`()
+    @Test func `a network refusal names the server's setting instead of the library's property`()
         async throws
     {
         let change: (inout ImageServer.Configuration) -> Void = {
@@ -504,7 +506,7 @@ import TintypeTestTraits
     }
 
     @Test(arguments: ["raw:1", "skp:png:jpg:gif:webp", "w:5"])
-    func `what is no image is never served, not even as it is`(options: String) async throws {
+    func `a source that is not an image is never served, not even unchanged`(options: String) async throws {
         let responses: [String: FaultyResponse] = [
             "/html": .body(Array("<html><script>alert(1)</script>".utf8), headers: [("Content-Type", "image/png")]),
             "/svg": .body(

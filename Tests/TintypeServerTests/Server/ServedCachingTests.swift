@@ -51,7 +51,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `the lifetime in clients is the server's, or none`() async throws {
+    @Test func `max-age is the server's lifetime, and a lifetime of zero sends no-cache`() async throws {
         try await ServerFixture.run(try self.image(), change: { $0.caching.lifetime = .seconds(60) }) {
             fixture async throws in
             #expect(try await fixture.image("w:50")["Cache-Control"] == "max-age=60, public")
@@ -112,7 +112,7 @@ import TintypeTestTraits
 
     // MARK: Conditions, ranges and HEAD
 
-    @Test func `a client that has the image is told so without a request to the origin`() async throws {
+    @Test func `a client with a current image gets 304 without a request to the origin`() async throws {
         let headers = [("Cache-Control", "max-age=3600"), ("Last-Modified", self.modified)]
         try await ServerFixture.run(try self.image(headers)) { fixture in
             let tag = try #require(try await fixture.image("w:50")["ETag"])
@@ -213,7 +213,7 @@ import TintypeTestTraits
         #expect(origin.requestCount(for: "/a") == 1)
     }
 
-    @Test func `an image on disk is answered like one in memory: in parts, to HEAD, and not again`() async throws {
+    @Test func `an image on disk supports ranges, HEAD and conditions like one in memory`() async throws {
         let folder = try TemporaryDirectory()
         let origin = try FaultyOrigin(["/a": .image(Array(try Fixtures.data("flower.jpg")))])
         let configuration = ServerFixture.configuration(cache: folder)
@@ -407,7 +407,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `an origin forbids stale images while it is asked`() async throws {
+    @Test func `an origin can forbid stale images during revalidation`() async throws {
         let fields = [("Cache-Control", "max-age=60, stale-while-revalidate=0")]
         try await ServerFixture.run(["/a": .image(try ServerImages.encoded(.png), fields)]) { fixture in
             #expect(try await fixture.image("w:50").status == 200)

@@ -138,7 +138,7 @@ import TintypeTestTraits
     // MARK: Animations
 
     @Test(arguments: [ImageFormat.gif, .webp])
-    func `an animation becomes a still by default, and stays one if the server allows it`(
+    func `an animation becomes a still image by default, and stays animated if the server allows it`(
         source: ImageFormat
     ) async throws {
         let responses = ["/a": FaultyResponse.image(try ServerImages.animation(source))]

@@ -94,7 +94,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `all work for a request waits in the turn of its client`() async throws {
+    @Test func `every decode for a request queues in the turn of its client`() async throws {
         let clients = Locked<[WorkClient?]>([])
         let record: @Sendable () -> Void = { clients.withLock { $0.append(WorkClient.current) } }
         let folder = try TemporaryDirectory()
@@ -192,7 +192,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `a trace goes on at the origin, and an invalid one does not`() async throws {
+    @Test func `a valid trace is forwarded to the origin, and an invalid one is not`() async throws {
         for isInformation in [false, true] {
             try await ServerFixture.run(try self.image()) { fixture in
                 let trace = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -190,7 +190,7 @@ import TintypeTestTraits
         )
     }
 
-    @Test func `the fallback image comes in place of an error, in the form of the request`() async throws {
+    @Test func `the fallback image replaces an error, in the requested size and format`() async throws {
         try await self.withFallback { fixture in
             for path in ["/missing", "/broken", "/failing", "/unknown"] {
                 let response = try await fixture.image("rs:fit:50:50", path, suffix: "@webp")

@@ -46,7 +46,7 @@ import TintypeTestTraits
         }
     }
 
-    @Test func `after kill -9 under load, another server serves what was stored, and nothing that is wrong`()
+    @Test func `after kill -9 under load, another server serves the stored images, all of them intact`()
         async throws
     {
         let folder = try TemporaryDirectory()

@@ -220,6 +220,7 @@ import TintypeTestSupport
         ([("--quality", nil)], "--quality needs a value"), ([("--no-quality", "5")], "no option --no-quality"),
         ([("--only-presets", nil)], "needs a preset"),
         ([("--s3", nil), ("--s3-access-key", "A")], "belong together"),
+        ([("--shared-time", "50ms")], "needs the setting shared"),
         ([("--key", "0"), ("--salt", "00")], "Key 1 of 1 cannot be used. The key is not hexadecimal"),
         ([("--key", "00,11"), ("--salt", "00,xy")], "Key 2 of 2 cannot be used. The salt is not hexadecimal"),
     ]

@@ -137,7 +137,7 @@ struct AllowedSourcesTests {
         #expect(error?.message.contains("https://b.example:443") == true)
     }
 
-    @Test func `without patterns every source is allowed, except for those that readers read differently`() throws {
+    @Test func `without patterns, every source is allowed except URLs that parsers disagree about`() throws {
         for sources in [AllowedSources.all, try AllowedSources(patterns: [])] {
             for text in ["https://a.example:81/x", "s3://b/k", "local:///x"] {
                 try sources.check(#require(URL(string: text)))

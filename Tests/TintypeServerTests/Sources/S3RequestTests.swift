@@ -30,7 +30,7 @@ struct S3RequestTests {
         #expect(try self.target(object, S3Endpoint(region: "eu-central-1")) == target)
     }
 
-    @Test func `an endpoint of one's own has the bucket in the path`() throws {
+    @Test func `a custom endpoint has the bucket in the path by default`() throws {
         let url = try #require(URL(string: "http://Minio.internal:9000/base/"))
         #expect(try self.target("s3://photos/a", S3Endpoint(url: url)) == "http://minio.internal:9000/base/photos/a")
         let target = try self.target("s3://photos/a", S3Endpoint(url: url, style: .host))

@@ -181,7 +181,7 @@ import TintypeTestTraits
         #expect(self.requests == 1)
     }
 
-    @Test func `what a hook identifies is not kept in a shared cache`() async throws {
+    @Test func `a shared cache does not store responses to credentials that a hook added`() async throws {
         self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600"]))
         let loader = self.makeLoader {
             $0.cachePolicy = .honorFreshness

@@ -71,7 +71,7 @@ import TintypeTestSupport
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `a serializer that throws fails the store, and takes older bodies along`(waits: Bool, isSame: Bool) async {
+    func `a serializer that throws fails the store, and older bodies are removed`(waits: Bool, isSame: Bool) async {
         let observer = StoreErrorObserver()
         let store = self.makeStore {
             $0.observers = [observer]
@@ -94,7 +94,10 @@ import TintypeTestSupport
     }
 
     @Test(arguments: [(.diskFull, .diskFull), (.tierFailed, .cacheFailed)] as [(CacheError.Code, LoadError.Code)])
-    func `a load that waits hears why the tier failed`(code: CacheError.Code, expected: LoadError.Code) async {
+    func `a load that waits for its store receives the error of the tier`(
+        code: CacheError.Code,
+        expected: LoadError.Code
+    ) async {
         self.tier[self.key] = self.older
         self.tier.fail("store", code)
         let error = await self.keep(self.request, in: self.makeStore())
@@ -104,7 +107,8 @@ import TintypeTestSupport
         #expect(self.tier[self.key] == nil)
     }
 
-    @Test(arguments: [false, true]) func `a load that does not wait hears of no failure`(fails: Bool) async {
+    @Test(arguments: [false, true]) func `a load that does not wait for its store receives no error`(fails: Bool) async
+    {
         if fails { self.tier.fail("enqueue") }
         #expect(await self.keep(ImageRequest(url: self.request.url), in: self.makeStore()) == nil)
         #expect(self.tier.changes == ["enqueue \(self.key)"])
@@ -119,7 +123,13 @@ import TintypeTestSupport
             (.all, false, false, true, "is not on disk"),
         ] as [(CacheUse, Bool, Bool, Bool, String?)]
     )
-    func `a store is checked`(use: CacheUse, hasTier: Bool, isThere: Bool, isAllowed: Bool, reason: String?) async {
+    func `the check of a store throws if the bytes cannot be on disk`(
+        use: CacheUse,
+        hasTier: Bool,
+        isThere: Bool,
+        isAllowed: Bool,
+        reason: String?
+    ) async {
         let request = ImageRequest(source: self.request.source, caching: .init(originals: use))
         if isThere { self.tier[self.key] = self.older }
         let store = self.makeStore { if !hasTier { $0.tiers = [] } }
@@ -162,7 +172,7 @@ import TintypeTestSupport
     }
 }
 
-/// A byte tier in memory that records its changes and fails on demand, without the clock that a cache has for others.
+/// A byte tier in memory that records its changes and fails on demand, to which the cache adds no time budget.
 private final class RecordingTier: OrderedByteTier {
     let isLocal: Bool
     private let entries = Locked<[CacheKey: ByteEntry]>([:])

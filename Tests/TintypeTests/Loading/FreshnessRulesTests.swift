@@ -60,7 +60,7 @@ import TintypeTestSupport
             (["Cache-Control": "max-age=60"], .init(minimumLifetime: .seconds(100)), 100),
             (["Cache-Control": "max-age=600"], .init(maximumLifetime: .seconds(100)), 100),
             (["Cache-Control": "max-age=60"], .init(maximumLifetime: .seconds(-1)), 0),
-            // A limit of the program is stronger than its wish.
+            // The maximum lifetime wins over the minimum lifetime.
             (["Expires": "0"], .init(minimumLifetime: .seconds(100), maximumLifetime: .seconds(50)), 50),
             (["ETag": "\"1\""], .init(defaultLifetime: .seconds(90), heuristicLifetime: .seconds(30)), 30),
             ([:], .init(defaultLifetime: .seconds(90), heuristicLifetime: .seconds(30)), 90),
@@ -94,7 +94,12 @@ import TintypeTestSupport
             (true, .disabled, "Cookie", false), (false, .jar(CookieJar()), "Cookie", true),
         ] as [(Bool, CookiePolicy?, String, Bool)]
     )
-    func `cookies that vary forbid reuse`(hasJar: Bool, cookies: CookiePolicy?, vary: String, isAsked: Bool) {
+    func `Vary with Cookie forces revalidation if the request uses a cookie jar`(
+        hasJar: Bool,
+        cookies: CookiePolicy?,
+        vary: String,
+        isAsked: Bool
+    ) {
         let rules = self.rules { $0.downloads.cookieJar = hasJar ? CookieJar() : nil }
         var request = self.request
         request.source.cookies = cookies
@@ -199,7 +204,7 @@ import TintypeTestSupport
         #expect(rules.headers(of: request).values(for: "Authorization") == ["own"])
     }
 
-    @Test func `neutral fields choose no representation, whatever the case of their names`() {
+    @Test func `neutral fields do not change the resource key, whatever the case of their names`() {
         let rules = self.rules { $0.neutralHeaders = ["X-Request-ID"] }
         func key(_ headers: HeaderFields, _ rules: FreshnessRules) -> CacheKey {
             rules.resourceKey(of: ImageRequest(url: self.request.url, headers: headers))

@@ -55,7 +55,7 @@ import TintypeTestTraits
     ) async throws -> StoredSource {
         let headers = (["ETag": "\"a\""] as HeaderFields) + fields
         let response = DownloadResponse(body: self.older, url: self.origin.url(path), headers: headers)
-        // By another cache: a read waits for earlier changes of its own one, by the real clock.
+        // Store through another cache. A read waits, in real time, for earlier changes made through its own cache.
         let body = try await self.makeExchange(for: exchange.request).keep(response, replacing: nil)
         return StoredSource(key: exchange.request.sourceKey, metadata: body.metadata)
     }
@@ -93,7 +93,7 @@ import TintypeTestTraits
         var directive = "max-age=9"
         var isShared = false
         var isImage = true
-        /// The program's own decision by the body, and the one by the metadata.
+        /// The results of the program's `isStorable` and `shouldStore`.
         var isStorable: Bool?
         var mayStore = true
         var mayBeKept = true
@@ -110,7 +110,9 @@ import TintypeTestTraits
         Decision(directive: "private", held: .sent),
         Decision(directive: "private", isShared: true, mayBeKept: false, held: .nothing),
     ])
-    func `a body is stored, or removes the older one, or leaves it`(decision: Decision) async throws {
+    func `an exchange stores the new body, removes the older one, or leaves it in place`(
+        decision: Decision
+    ) async throws {
         let request = ImageRequest(url: self.url, cachePolicy: decision.policy)
         let exchange = self.makeExchange(for: request, storing: decision.tiers) { configuration in
             configuration.isSharedCache = decision.isShared
@@ -160,7 +162,7 @@ import TintypeTestTraits
             ("\"a\"", "/b", "https://origin.example/a, small", false),
         ] as [(String?, String, String?, Bool)]
     )
-    func `after a 304 about another response the origin is asked without a condition`(
+    func `after a 304 for another response, the exchange repeats the request without conditions`(
         tag: String?,
         path: String,
         cacheKey: String?,
@@ -217,7 +219,10 @@ import TintypeTestTraits
     }
 
     @Test(arguments: Place.allCases, [false, true])
-    func `code that gives up by itself refuses a load that was not abandoned`(place: Place, isAbandoned: Bool) async {
+    func `a CancellationError from a hook or fetcher refuses a load that was not abandoned`(
+        place: Place,
+        isAbandoned: Bool
+    ) async {
         let exchange = self.makeExchange(throwing: CancellationError(), at: place)
         if isAbandoned { _ = exchange.flight.abandon() }
         let error = await #expect(throws: (any Error).self) { try await exchange.response(validating: nil) }
@@ -238,7 +243,11 @@ import TintypeTestTraits
     @Test(arguments: [
         (200, 9, TintypeErrorCode?.none), (404, 9, .badStatus), (200, 0, .emptyBody), (200, 10, .bodyTooLarge),
     ])
-    func `what a hook makes of a response is judged`(status: Int, count: Int, code: LoadError.Code?) async throws {
+    func `a response that a hook changed is checked like one from the origin`(
+        status: Int,
+        count: Int,
+        code: LoadError.Code?
+    ) async throws {
         self.origin.script("/a", .body([1]))
         let exchange = self.makeExchange { configuration in
             configuration.downloads.maximumBodySize = 9
