@@ -372,7 +372,7 @@ import TintypeTestTraits
             #expect(
                 try await fixture.post("/upload", Array("<html>".utf8), ["Content-Type": "text/plain"]).status == 422
             )
-            #expect(try await fixture.response(to: "/sign").status == 404)
+            #expect(try await fixture.response(to: "/sign").status == 405)
             let form = try await fixture.response(to: "/?url=http%3A%2F%2Fe.example%2Fa.png&w=50")
             #expect(form.status == 303)
             #expect(form["Location"]?.hasSuffix("/plain/http%3A%2F%2Fe.example%2Fa.png") == true)
