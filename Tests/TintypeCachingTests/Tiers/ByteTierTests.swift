@@ -500,7 +500,8 @@ import TintypeTestTraits
 
     @Test func `a wrapper forwards all that it does not change`() async throws {
         let removals = Locked(0)
-        let cache = CacheActor(tiers: [Wrapper(base: self.near) { removals.withLock { $0 += 1 } }])
+        let tier = Wrapper(base: self.near) { removals.withLock { $0 += 1 } }
+        let cache = CacheActor(tiers: [tier], timeBudget: .seconds(60))
         let variant = self.key.derived("x")
         try await cache.storeAndWait(nil, data: makeData(10), metadata: .sample, for: variant)
         #expect(try await cache.entry(for: variant)?.tier == "near")
