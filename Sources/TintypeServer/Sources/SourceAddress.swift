@@ -54,7 +54,9 @@ struct SourceAddress: Sendable {
         }
         self.path = PercentEncoding.decode(rest[end...].prefix { $0 != UInt8(ascii: "?") })
         // Some servers decode a path twice.
-        self.hasDotSegments = [self.path, PercentEncoding.decode(self.path)].contains { Self.hasDotSegments($0) }
+        self.hasDotSegments =
+            Self.hasDotSegments(self.path)
+            || self.path.contains(UInt8(ascii: "%")) && Self.hasDotSegments(PercentEncoding.decode(self.path))
     }
 
     /// Whether a segment is `.` or `..`, also before a semicolon, because some servers ignore the rest of the segment.

@@ -40,8 +40,13 @@ extension TransformPipeline: ExpressibleByArrayLiteral {
 extension TransformPipeline: ImageTransformer {
     /// The keys of the transforms, in order.
     public var key: String {
-        // Double the separator within keys, so that one key never looks like two.
-        self.transforms.map { $0.key.replacing("|", with: "||") }.joined(separator: "|.|")
+        self.transforms.map { transform in
+            let key = transform.key
+            // Double the separator within keys, so that one key never looks like two. Most keys have none, and a search
+            // of their bytes is cheaper than one of their characters.
+            return key.utf8.contains(UInt8(ascii: "|")) ? key.replacing("|", with: "||") : key
+        }
+        .joined(separator: "|.|")
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
