@@ -311,9 +311,10 @@ extension ImageServer.Configuration {
     public struct Load: Sendable {
         /// The longest time for an answer; default 15 seconds.
         public var answerTime: Duration = .seconds(15)
-        /// The longest time that a request may wait for its turn; default 3 seconds.
+        /// The longest time that a request may wait for other requests to its origin; default 3 seconds.
         ///
-        /// The server refuses requests at once that would wait for longer.
+        /// The server refuses requests at once that would wait for longer. If the requests are for several origins, a
+        /// wait can be four times as long, because many of them usually wait for slow origins and not for a lane.
         public var queueTime: Duration = .seconds(3)
         /// The most requests to one origin at once, at work or waiting; `nil`, the default, is 64 for each lane.
         ///

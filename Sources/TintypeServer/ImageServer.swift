@@ -60,15 +60,9 @@ public final class ImageServer: Sendable {
             if let address = configuration.metricsAddress {
                 metrics = try await ConnectionActor.start(at: address, handler: service.handler.status)
             }
-            let handler: any RequestHandling =
-                if let hosts = configuration.allowedHosts {
-                    HostFilter(handler: service.handler, hosts: hosts)
-                } else {
-                    service.handler
-                }
             let connections = try await ConnectionActor.start(
                 at: configuration.listenAddress,
-                handler: handler,
+                handler: service.handler,
                 limits: limits
             )
             service.handler.status.connections.withLock { $0 = connections.server }

@@ -93,7 +93,7 @@ public final class ImageService: Sendable {
             configuration: configuration,
             loader: loader,
             cluster: cluster,
-            rules: try Self.rules(configuration, configuration.addresses, sources, watermark),
+            planner: try Self.planner(configuration, configuration.addresses, sources, watermark),
             purges: PurgeList(file: loading.disk?.directory.appending(path: "purges")),
             uploads: uploads,
             metrics: ServerMetrics(version: ImageServer.version),
@@ -165,7 +165,8 @@ public final class ImageService: Sendable {
         switch bytes.withUnsafeBytes({ parser.parse($0) }) {
         case .head(let head, let count) where count == bytes.count:
             let request = ServerRequest(head: head, body: body, client: ClientAddress(bytes: []))
-            if let answer = self.handler.readyAnswer(to: request) { return Response(answer) }
+            // The names of the host are the business of the program, which received the request.
+            if let answer = self.handler.readyAnswer(underAnyHost: request) { return Response(answer) }
             return Response(await self.handler.answer(to: request))
         case .refused(let refusal): return Response(self.handler.refusal(refusal.status, refusal.message))
         default: return Response(self.handler.refusal(400, "The request is malformed."))
@@ -182,7 +183,7 @@ public final class ImageService: Sendable {
     ///
     /// - Throws: ``SettingError`` if a rule is invalid; the old rules stay in force.
     public func reload(_ addresses: ImageServer.Configuration.Addresses) throws(SettingError) {
-        self.handler.setRules(try Self.rules(self.configuration, addresses, self.sources, self.watermark))
+        self.handler.setPlanner(try Self.planner(self.configuration, addresses, self.sources, self.watermark))
     }
 
     /// Ends the loads under way, and closes the caches.
@@ -218,12 +219,12 @@ public final class ImageService: Sendable {
         }
     }
 
-    private static func rules(
+    private static func planner(
         _ configuration: ImageServer.Configuration,
         _ addresses: ImageServer.Configuration.Addresses,
         _ sources: SourceFetchers,
         _ watermark: Image?
-    ) throws(SettingError) -> ImageHandler.Rules {
+    ) throws(SettingError) -> RoutePlanner {
         let settings = try configuration.addressSettings(addresses)
         let parser: AddressParser
         do {
@@ -231,14 +232,13 @@ public final class ImageService: Sendable {
         } catch {
             throw SettingError(error.message)
         }
-        let planner = RoutePlanner(
+        return RoutePlanner(
             parser: parser,
             sources: sources,
             images: configuration.images,
             limits: configuration.loader.limits,
             watermark: watermark
         )
-        return ImageHandler.Rules(planner: planner, signer: settings.signer)
     }
 
     private static func allowedSources(

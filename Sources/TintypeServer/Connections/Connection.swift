@@ -164,14 +164,3 @@ final class Connection {
         }
     }
 }
-
-/// The identity of a body in memory, valid while something holds its bytes.
-struct BodyIdentity: Hashable {
-    private let address: UInt
-    let count: Int
-
-    init(_ data: Data) {
-        self.address = data.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-        self.count = data.count
-    }
-}

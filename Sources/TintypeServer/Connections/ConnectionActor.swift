@@ -10,41 +10,6 @@ import TintypeHTTP
 ///
 /// A handler answers each request at once on the loop, or in a task that the connection cancels if its client leaves.
 actor ConnectionActor: SocketActor {
-    /// The limits of connections.
-    struct Limits: Sendable {
-        /// The longest time from the first byte of a request's head to its end; for the first head, from the start of
-        /// the connection.
-        var headTime: Duration = .seconds(5)
-        /// The longest time without a request.
-        var idleTime: Duration = .seconds(60)
-        /// The longest time that a handler may take.
-        var answerTime: Duration = .seconds(15)
-        /// The period in which a client must send or take ``minimumByteCount``.
-        var progressTime: Duration = .seconds(10)
-        /// The minimum number of bytes that a client must send of a body or take of an answer in each ``progressTime``.
-        var minimumByteCount = 10_240
-        /// The most connections at once; a further one takes the place of an idle one, or waits to be accepted.
-        var connectionCount = 20_000
-        /// The most bytes of all bodies that are being received.
-        var bodyByteCount = 128 << 20
-        /// The most bytes of unsent answers in memory; beyond that, the server closes the slowest connections.
-        var unsentByteCount = 256 << 20
-        /// The most periods of ``progressTime`` that a client may take for one body.
-        var periodCount = 6
-    }
-
-    /// The numbers of connections and requests.
-    struct Counters: Sendable {
-        var openConnections = 0
-        var acceptedConnections: UInt64 = 0
-        /// The requests that wait for an answer from a task.
-        var waitingRequests = 0
-        /// The requests whose clients left before they had an answer.
-        var leftRequests: UInt64 = 0
-        /// The connections that a time limit or the limit of unsent bytes ended.
-        var expiredConnections: UInt64 = 0
-    }
-
     /// The most bytes to receive at once, and to hold of later requests while a connection waits for an answer.
     private static let readSize = 16 << 10
     private static let acceptCount = 64
@@ -52,8 +17,6 @@ actor ConnectionActor: SocketActor {
     private static let lastAcceptCount = 1_024
     private static let lingerMilliseconds: UInt64 = 2_000
     private static let scanMilliseconds: UInt64 = 250
-    /// The nanoseconds after which a connection with an incomplete head counts as idle; honest clients are faster.
-    private static let slowHeadTime: UInt64 = 1_000_000_000
     /// The number of steps, such as requests with ready answers, that a connection may take in a turn of the loop.
     private static let stepsPerTurn = 32
     /// The time in nanoseconds after which a connection takes no further step in a turn.
@@ -66,7 +29,6 @@ actor ConnectionActor: SocketActor {
     private let limits: Limits
     /// The time limits in milliseconds, which each request needs.
     private let times: (head: UInt64, idle: UInt64, answer: UInt64, progress: UInt64)
-    private let serverField: [UInt8]
     private var listener: ListeningSocket?
     /// Whether the listener is not in the loop, because the process has no room for more connections.
     private var isListenerPaused = false
@@ -76,23 +38,17 @@ actor ConnectionActor: SocketActor {
     private var lastWaitNumber: UInt64 = 0
     /// The total length of the bodies that are being received.
     private var bodyByteCount = 0
-    /// The bodies in memory of unsent answers, and the number of connections that send each of them.
-    private var unsentBodies: [BodyIdentity: Int] = [:]
-    /// The total length of these bodies.
-    private var unsentByteCount = 0
+    private var unsentBodies = UnsentBodies()
     /// Request identifiers count up from a random number, so that different processes have different ones.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
     /// The connections that continue in the next turn.
     private var unfinished: [Connection] = []
     private var nextScan: UInt64 = 0
-    /// The connections that the last search found idle, and since when; the one that has waited longest is last.
-    private var idleConnections: [(connection: Connection, start: UInt64)] = []
-    /// The time in nanoseconds before which no new search for idle connections begins.
-    private var nextIdleLook: UInt64 = 0
+    private var idleConnections = IdleConnections(searchPeriod: ConnectionActor.scanMilliseconds * 1_000_000)
     private var isDraining = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    private var date = DateLine(second: time(nil))
+    private var heads = AnswerHeadWriter()
 
     private init(_ loop: SocketLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
         self.loop = loop
@@ -103,7 +59,6 @@ actor ConnectionActor: SocketActor {
             limits.answerTime.limitMilliseconds, limits.progressTime.limitMilliseconds
         )
         self.listener = listener
-        self.serverField = Array("Server: tintype\r\nX-Request-ID: ".utf8)
     }
 
     /// Starts a server that answers requests at `address` until ``shutdown(within:)``.
@@ -217,7 +172,7 @@ actor ConnectionActor: SocketActor {
         for _ in 0..<Self.acceptCount {
             // Beyond the limit, a new connection takes the place of an idle one.
             let isFull = self.counters.openConnections >= self.limits.connectionCount
-            let idle = isFull ? self.takeLongestIdle() : nil
+            let idle = isFull ? self.idleConnections.takeLongest(of: self.connections, at: Self.nanoseconds) : nil
             guard !isFull || idle != nil else {
                 self.pauseListener()
                 return false
@@ -226,7 +181,7 @@ actor ConnectionActor: SocketActor {
             let descriptor = cshims_accept(listener.descriptor, &address)
             guard descriptor >= 0 else {
                 let code = errno
-                if let idle { self.idleConnections.append((idle, idle.idleStart)) }
+                if let idle { self.idleConnections.putBack(idle) }
                 switch code {
                 case EINTR, ECONNABORTED: continue
                 case EMFILE, ENFILE, ENOMEM, ENOBUFS: self.pauseListener()
@@ -253,26 +208,6 @@ actor ConnectionActor: SocketActor {
             connection.idleStart = Self.nanoseconds
         }
         return true
-    }
-
-    /// Returns the connection that has been idle for longest, or `nil` if the last search found no more.
-    ///
-    /// A search through all connections takes a millisecond or more, so there is at most one in each scan period.
-    private func takeLongestIdle() -> Connection? {
-        let now = Self.nanoseconds
-        if self.idleConnections.isEmpty, now >= self.nextIdleLook {
-            self.nextIdleLook = now + Self.scanMilliseconds * 1_000_000
-            for case let connection? in self.connections where connection.isReading {
-                self.idleConnections.append((connection, connection.idleStart))
-            }
-            self.idleConnections.sort { $0.start > $1.start }
-        }
-        while let (connection, start) = self.idleConnections.popLast() {
-            // The connection may have served a request meanwhile, or the kernel may have one for it.
-            guard connection.idleStart == start else { continue }
-            if connection.isIdle || connection.parser.isInHead && now - start > Self.slowHeadTime { return connection }
-        }
-        return nil
     }
 
     /// Stops accepting until the next scan; new connections wait in the kernel.
@@ -414,16 +349,7 @@ actor ConnectionActor: SocketActor {
             start: Self.nanoseconds
         )
         guard let length = head.contentLength, length > 0 else { return self.dispatch(connection) }
-        if let refusal = self.handler.refusal(ofBodyOf: head) {
-            return self.send(refusal, to: connection, closes: true)
-        }
-        let limit = self.handler.bodyLimit(of: head)
-        guard length <= limit else {
-            let reason = limit == 0 ? "A request like this has no body." : "The body is too large."
-            return self.send(self.handler.refusal(limit == 0 ? 400 : 413, reason), to: connection, closes: true)
-        }
-        guard Self.countedLength(length) <= self.limits.bodyByteCount - self.bodyByteCount else {
-            let refusal = self.handler.refusal(503, "The server receives too many bodies.")
+        if let refusal = self.refusal(ofBodyOf: head, length) {
             return self.send(refusal, to: connection, closes: true)
         }
         self.bodyByteCount += Self.countedLength(length)
@@ -434,6 +360,16 @@ actor ConnectionActor: SocketActor {
             let text = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
             _ = cshims_send(connection.descriptor, text, text.count, nil, 0)
         }
+    }
+
+    /// Returns the reason to refuse a body before it is received, or `nil`.
+    private func refusal(ofBodyOf head: RequestHead, _ length: Int) -> ServerAnswer? {
+        if let refusal = self.handler.refusal(ofBodyOf: head) { return refusal }
+        let limit = self.handler.bodyLimit(of: head)
+        if limit == 0 { return self.handler.refusal(400, "A request like this has no body.") }
+        if length > limit { return self.handler.refusal(413, "The body is too large.") }
+        let hasRoom = Self.countedLength(length) <= self.limits.bodyByteCount - self.bodyByteCount
+        return hasRoom ? nil : self.handler.refusal(503, "The server receives too many bodies.")
     }
 
     /// Returns the number of bytes that count towards ``Limits/bodyByteCount``; 0 for short bodies, such as purges.
@@ -463,7 +399,7 @@ actor ConnectionActor: SocketActor {
         let request = ServerRequest(head: head, body: exchange.body, client: connection.client)
         if let answer = self.handler.readyAnswer(to: request) { return self.send(answer, to: connection) }
         self.counters.waitingRequests += 1
-        connection.exchange?.waitStart = exchange.start
+        exchange.waitStart = exchange.start
         self.setDeadline(of: connection, self.times.answer)
         self.lastWaitNumber += 1
         connection.waitNumber = self.lastWaitNumber
@@ -514,19 +450,8 @@ actor ConnectionActor: SocketActor {
         let head = exchange.head
         let keepsAlive = head.map(\.keepsAlive) ?? false
         let isLast = closes || !keepsAlive || self.isDraining
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(1_024)
-        self.date.update(to: time(nil))
-        answer.head.append(to: &bytes, date: self.date)
-        if let start = exchange.waitStart {
-            let microseconds = (Self.nanoseconds - start) / 1_000
-            bytes.append(
-                contentsOf: "Server-Timing: total;dur=\(microseconds / 1_000).\(microseconds / 100 % 10)\r\n".utf8
-            )
-        }
-        bytes.append(contentsOf: self.serverField)
-        exchange.identifier.append(to: &bytes)
-        bytes.append(contentsOf: isLast ? Self.lastEnd : head?.minorVersion == 0 ? Self.keptEnd : Self.usualEnd)
+        let waitTime = exchange.waitStart.map { Self.nanoseconds - $0 }
+        let bytes = self.heads.bytes(of: answer.head, to: exchange, isLast: isLast, waitTime: waitTime)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
         connection.output = Connection.Output(
             answer,
@@ -540,10 +465,6 @@ actor ConnectionActor: SocketActor {
         self.setDeadline(of: connection, self.times.progress)
         self.flush(connection)
     }
-
-    private static let usualEnd = Array("\r\n\r\n".utf8)
-    private static let keptEnd = Array("\r\nConnection: keep-alive\r\n\r\n".utf8)
-    private static let lastEnd = Array("\r\nConnection: close\r\n\r\n".utf8)
 
     /// Sends as much as the socket takes, and ends the exchange when all is sent.
     private func flush(_ connection: Connection) {
@@ -566,15 +487,13 @@ actor ConnectionActor: SocketActor {
         }
     }
 
-    /// Counts the body of an answer that its client did not take at once; a body that many clients share counts once.
+    /// Counts the body of an answer that its client did not take at once.
     private func countUnsent(of connection: Connection) {
         guard connection.unsentBody == nil, case .data(let data)? = connection.output?.body else { return }
         let body = BodyIdentity(data)
         connection.unsentBody = body
-        if self.unsentBodies.updateValue(self.unsentBodies[body, default: 0] + 1, forKey: body) == nil {
-            self.unsentByteCount += body.count
-        }
-        if self.unsentByteCount > self.limits.unsentByteCount { self.closeSlowestOutputs() }
+        self.unsentBodies.insert(body)
+        if self.unsentBodies.byteCount > self.limits.unsentByteCount { self.closeSlowestOutputs() }
     }
 
     /// Closes the connections that take their answers most slowly, until an eighth of the limit is free.
@@ -588,7 +507,7 @@ actor ConnectionActor: SocketActor {
             (connections: connections, rate: connections.compactMap { $0.output?.rate(at: now) }.max() ?? 0)
         }
         let slowestFirst = clients.sorted { $0.rate < $1.rate }
-        for (connections, _) in slowestFirst where self.unsentByteCount > self.limits.unsentByteCount / 8 * 7 {
+        for (connections, _) in slowestFirst where self.unsentBodies.byteCount > self.limits.unsentByteCount / 8 * 7 {
             self.counters.expiredConnections += UInt64(connections.count)
             for connection in connections { self.close(connection) }
         }
@@ -597,10 +516,7 @@ actor ConnectionActor: SocketActor {
     /// Ends the output, and reports it.
     private func endOutput(of connection: Connection) {
         if let output = connection.output { self.report(connection, output.status, output.note) }
-        if let body = connection.unsentBody, let count = self.unsentBodies[body] {
-            self.unsentBodies[body] = count > 1 ? count - 1 : nil
-            if count == 1 { self.unsentByteCount -= body.count }
-        }
+        if let body = connection.unsentBody { self.unsentBodies.remove(body) }
         connection.unsentBody = nil
         connection.output = nil
         connection.exchange = nil
@@ -666,11 +582,4 @@ actor ConnectionActor: SocketActor {
     }
 
     private static var milliseconds: UInt64 { self.nanoseconds / 1_000_000 }
-}
-
-extension Duration {
-    /// The duration in milliseconds as a limit, at most about 30 years, which is as good as no limit.
-    fileprivate var limitMilliseconds: UInt64 {
-        UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
-    }
 }

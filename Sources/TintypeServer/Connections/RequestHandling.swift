@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
-package import TintypeHTTP
+import FoundationEssentials
+import TintypeHTTP
 
 /// Answers the requests of a server's connections.
-package protocol RequestHandling: Sendable {
+protocol RequestHandling: Sendable {
     /// Returns the answer if that needs neither waiting nor much work; the loop calls it.
     func readyAnswer(to request: ServerRequest) -> ServerAnswer?
 
@@ -30,28 +30,28 @@ package protocol RequestHandling: Sendable {
 }
 
 /// A request as a handler receives it.
-package struct ServerRequest: Sendable {
+struct ServerRequest: Sendable {
     /// The method, the target and the fields.
-    package let head: RequestHead
+    let head: RequestHead
     /// The content; empty for most requests.
-    package let body: Data
+    let body: Data
     /// The other end of the connection.
-    package let client: ClientAddress
+    let client: ClientAddress
 }
 
 /// The address of a client, as IPv6; IPv4 addresses are mapped.
-package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
+struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
-    package init(bytes: [UInt8]) {
+    init(bytes: [UInt8]) {
         func number(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
         self.high = bytes.count == 16 ? number(0..<8) : 0
         self.low = bytes.count == 16 ? number(8..<16) : 0
     }
 
     /// The network of the client: an IPv6 host may use all addresses of its /64.
-    package var network: ClientAddress { self.isMapped ? self : ClientAddress(high: self.high, low: 0) }
+    var network: ClientAddress { self.isMapped ? self : ClientAddress(high: self.high, low: 0) }
 
     /// The address as a number.
     var number: UInt128 { UInt128(self.high) << 64 | UInt128(self.low) }
@@ -64,7 +64,7 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     private var isMapped: Bool { self.high == 0 && self.low >> 32 == 0xFFFF }
 
     /// The address as text, such as `192.0.2.1` or `2001:db8:0:0:0:0:0:1`.
-    package var description: String {
+    var description: String {
         var bytes: [UInt8] = []
         self.append(to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
@@ -89,12 +89,12 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The identifier of a request: the client's own, if it is valid, or a number.
-package enum RequestIdentifier: Sendable, CustomStringConvertible {
+enum RequestIdentifier: Sendable, CustomStringConvertible {
     case given(String)
     case number(UInt64)
 
     /// Accepts letters, digits, `_` and `-`, at most 64, from a client.
-    package init(given text: String?, number: @autoclosure () -> UInt64) {
+    init(given text: String?, number: @autoclosure () -> UInt64) {
         let isValid = text.map { text in
             !text.isEmpty && text.utf8.count <= 64
                 && text.utf8.allSatisfy { byte in
@@ -109,7 +109,7 @@ package enum RequestIdentifier: Sendable, CustomStringConvertible {
         if let text, isValid == true { self = .given(text) } else { self = .number(number()) }
     }
 
-    package var description: String {
+    var description: String {
         var bytes: [UInt8] = []
         self.append(to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
@@ -129,18 +129,18 @@ package enum RequestIdentifier: Sendable, CustomStringConvertible {
 }
 
 /// An exchange that has ended, for the access log and the counters.
-package struct ExchangeRecord: Sendable {
+struct ExchangeRecord: Sendable {
     /// The request; `nil` if its head was malformed.
-    package let head: RequestHead?
-    package let client: ClientAddress
-    package let identifier: RequestIdentifier
+    let head: RequestHead?
+    let client: ClientAddress
+    let identifier: RequestIdentifier
     /// The status code; 499 if the client left before there was an answer (as nginx logs it).
-    package let status: Int
+    let status: Int
     /// The bytes of the body that were sent.
-    package let sentByteCount: Int
+    let sentByteCount: Int
     /// Whether the whole answer was sent.
-    package let isWhole: Bool
+    let isWhole: Bool
     /// The time since the head of the request was complete.
-    package let duration: Duration
-    package let note: AnswerNote
+    let duration: Duration
+    let note: AnswerNote
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import FoundationEssentials
+import FoundationEssentials
 import Glibc
-package import TintypeCaching
-package import TintypeHTTP
+import TintypeCaching
+import TintypeHTTP
 
 /// The answer to a request.
-package struct ServerAnswer: Sendable {
+struct ServerAnswer: Sendable {
     /// The content of an answer.
-    package enum Body: Sendable {
+    enum Body: Sendable {
         case none
         case data(Data)
         /// A part of a file: the offset of its first byte in the file, and its length.
         case file(CachedFile, offset: Int, count: Int)
 
         /// The number of bytes.
-        package var count: Int {
+        var count: Int {
             switch self {
             case .none: 0
             case .data(let data): data.count
@@ -58,23 +58,23 @@ package struct ServerAnswer: Sendable {
     }
 
     /// The status line and the fields, to which the connection adds its own.
-    package let head: AnswerHead
+    let head: AnswerHead
     /// The content to send.
-    package let body: Body
+    let body: Body
     /// The values for the access log.
-    package let note: AnswerNote
+    let note: AnswerNote
 
-    package init(_ head: AnswerHead, body: Body = .none, note: AnswerNote = AnswerNote()) {
+    init(_ head: AnswerHead, body: Body = .none, note: AnswerNote = AnswerNote()) {
         self.head = head
         self.body = body
         self.note = note
     }
 
     /// The status code.
-    package var status: Int { self.head.status }
+    var status: Int { self.head.status }
 
     /// Returns an answer with a text, plain unless `type` says otherwise.
-    package static func text(
+    static func text(
         _ status: Int,
         _ text: String,
         type: String = "text/plain; charset=utf-8",
@@ -91,22 +91,15 @@ package struct ServerAnswer: Sendable {
 }
 
 /// The values of an answer for the access log and the counters, in addition to its status.
-package struct AnswerNote: Sendable {
+struct AnswerNote: Sendable {
     /// The tier or origin of the image: `memory`, `disk`, `network`, `file`; empty for other answers.
-    package var cache = ""
+    var cache = ""
     /// The format of the image; empty for other answers.
-    package var format = ""
+    var format = ""
     /// The source of the image; empty for other answers.
-    package var source = ""
+    var source = ""
     /// The stable name of the error; empty without one.
-    package var errorCode = ""
+    var errorCode = ""
     /// The text for the log: the reason of an error, which clients do not see.
-    package var message = ""
-
-    package init(cache: String = "", format: String = "", errorCode: String = "", message: String = "") {
-        self.cache = cache
-        self.format = format
-        self.errorCode = errorCode
-        self.message = message
-    }
+    var message = ""
 }

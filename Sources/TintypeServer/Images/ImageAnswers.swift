@@ -30,13 +30,18 @@ final class ImageAnswers: Sendable {
         let etag = response.etag
         let body: ServerAnswer.Body =
             file.map { .file($0, offset: $0.offset, count: $0.byteCount) } ?? .data(response.data)
-        let note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
+        let note = Self.note(response, route)
         let prepared: ImageRoute.Prepared
         let isReady = response.source == .memory || response.source == .disk
         if isReady, let known = route.prepared(etag: etag, source: response.source) {
             prepared = known
         } else {
-            prepared = self.prepare(response, etag, body.count, of: route)
+            prepared = ImageRoute.Prepared(
+                etag: etag,
+                source: response.source,
+                fields: self.fields(response, etag, of: route),
+                byteCount: body.count
+            )
             // Fields that contain a time, or describe a new image, would not fit the next answer.
             if isReady, !self.isTimed(route) { route.prepare(prepared) }
         }
@@ -44,21 +49,18 @@ final class ImageAnswers: Sendable {
         if head.onlyValue(for: "If-None-Match") == etag, head["If-Match"] == nil, head["If-Unmodified-Since"] == nil {
             return ServerAnswer(prepared.notModified, note: note)
         }
-        if head.mayBeConditional {
-            let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
-                .flatMap { HTTPDate.parse($0, now: Date()) }
-            let now = Date()
-            switch Preconditions.evaluate(head, entityTag: etag, lastModified: modified, now: now) {
-            case .notModified: return ServerAnswer(prepared.notModified, note: note)
-            case .failed: return self.refusal(412, "The image is not the one that the request wants.")
-            case .proceed: break
-            }
-            let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: modified, now: now)
-            if selection != .whole {
-                return self.answer(selection, body, self.fields(response, etag, of: route), note)
-            }
-        }
-        return ServerAnswer(prepared.head, body: body, note: note)
+        guard head.mayBeConditional else { return ServerAnswer(prepared.head, body: body, note: note) }
+        let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
+            .flatMap { HTTPDate.parse($0, now: Date()) }
+        return self.answer(
+            to: head,
+            with: body,
+            named: "image",
+            prepared: prepared,
+            lastModified: modified,
+            fieldsOfPart: self.fields(response, etag, of: route),
+            note: note
+        )
     }
 
     /// Returns the bytes of a source as they are.
@@ -70,7 +72,6 @@ final class ImageAnswers: Sendable {
         of route: ImageRoute,
         to head: RequestHead
     ) -> ServerAnswer {
-        let note = self.note(route, cache: source.rawValue, format: format.name)
         // The cache's digest is enough: a cryptographic one would take as long as sending the bytes.
         let etag = "\"\(String(metadata.bodyDigest ?? BodyDigest.value(of: body.bytes), radix: 16))\""
         var fields = self.commonFields(of: route, metadata: metadata)
@@ -79,29 +80,70 @@ final class ImageAnswers: Sendable {
         fields.append("bytes", for: "Accept-Ranges")
         fields.append(self.disposition(of: route, format), for: "Content-Disposition")
         fields.append(source.rawValue, for: "X-Cache")
-        switch Preconditions.evaluate(head, entityTag: etag, lastModified: nil, now: Date()) {
-        case .notModified: return ServerAnswer(AnswerHead(status: 304, fields: fields), note: note)
-        case .failed: return self.refusal(412, "The file is not the one that the request wants.")
-        case .proceed: break
-        }
-        let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: nil, now: Date())
-        return self.answer(selection, body, fields, note)
+        return self.answer(
+            to: head,
+            with: body,
+            named: "file",
+            prepared: ImageRoute.Prepared(etag: etag, source: source, fields: fields, byteCount: body.count),
+            lastModified: nil,
+            fieldsOfPart: fields,
+            note: AnswerNote(cache: source.rawValue, format: format.name, source: route.address.source)
+        )
     }
 
-    /// Returns the name of the format, such as `jpeg`.
-    private static func formatName(of response: EncodedResponse) -> String { response.metadata.formatName ?? "other" }
+    /// Returns the body, or the part, the 304 or the 412 that the conditions of the request ask for.
+    ///
+    /// - Parameters:
+    ///   - head: The request.
+    ///   - body: The whole body.
+    ///   - name: The word for the body in a refusal.
+    ///   - prepared: The heads of an answer with the whole body, and of a 304.
+    ///   - lastModified: The time of the last change, if it is known.
+    ///   - fieldsOfPart: The fields of an answer with a part, except its range and its length.
+    ///   - note: The values for the log.
+    /// - Returns: The answer.
+    private func answer(
+        to head: RequestHead,
+        with body: ServerAnswer.Body,
+        named name: String,
+        prepared: ImageRoute.Prepared,
+        lastModified: Date?,
+        fieldsOfPart: @autoclosure () -> FieldLines,
+        note: AnswerNote
+    ) -> ServerAnswer {
+        let (etag, now) = (prepared.etag, Date())
+        switch Preconditions.evaluate(head, entityTag: etag, lastModified: lastModified, now: now) {
+        case .notModified: return ServerAnswer(prepared.notModified, note: note)
+        case .failed: return self.refusal(412, "The \(name) is not the one that the request wants.")
+        case .proceed: break
+        }
+        let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: lastModified, now: now)
+        guard let range = selection.contentRange(length: body.count) else {
+            return ServerAnswer(prepared.head, body: body, note: note)
+        }
+        var fields = fieldsOfPart()
+        fields.append(range, for: "Content-Range")
+        guard case .part(let part) = selection else {
+            fields.append(0, for: "Content-Length")
+            return ServerAnswer(AnswerHead(status: 416, fields: fields), note: note)
+        }
+        fields.append(part.length, for: "Content-Length")
+        return ServerAnswer(AnswerHead(status: 206, fields: fields), body: body.part(part), note: note)
+    }
 
-    /// Returns the values of an image for the access log.
-    private func note(_ route: ImageRoute, cache: String, format: String) -> AnswerNote {
-        var note = AnswerNote(cache: cache, format: format)
-        note.source = route.address.source
-        return note
+    /// Returns the values of an answer with an encoded image for the log.
+    private static func note(_ response: EncodedResponse, _ route: ImageRoute) -> AnswerNote {
+        AnswerNote(
+            cache: response.source.rawValue,
+            format: response.metadata.formatName ?? "other",
+            source: route.address.source
+        )
     }
 
     /// Returns the fallback image instead of an error, which the log and the counters still record.
     func fallbackAnswer(_ response: EncodedResponse, for route: ImageRoute, after error: LoadError) -> ServerAnswer {
         let status = self.configuration.images.fallbackStatus ?? self.status(of: error)
-        var note = self.note(route, cache: response.source.rawValue, format: Self.formatName(of: response))
+        var note = Self.note(response, route)
         note.errorCode = "\(error.code)"
         note.message = "The fallback image was sent. \(self.explanation(of: error))"
         var fields = self.fields(response, response.etag, of: route, isFallback: true)
@@ -110,46 +152,7 @@ final class ImageAnswers: Sendable {
         return ServerAnswer(AnswerHead(status: status, fields: fields), body: .data(response.data), note: note)
     }
 
-    /// Returns the part of `body` that the client selects.
-    private func answer(
-        _ selection: RangeSelection,
-        _ body: ServerAnswer.Body,
-        _ fields: FieldLines,
-        _ note: AnswerNote
-    ) -> ServerAnswer {
-        var fields = fields
-        if let range = selection.contentRange(length: body.count) { fields.append(range, for: "Content-Range") }
-        switch selection {
-        case .whole:
-            fields.append(body.count, for: "Content-Length")
-            return ServerAnswer(AnswerHead(status: 200, fields: fields), body: body, note: note)
-        case .part(let part):
-            fields.append(part.length, for: "Content-Length")
-            return ServerAnswer(AnswerHead(status: 206, fields: fields), body: body.part(part), note: note)
-        case .unsatisfiable:
-            fields.append(0, for: "Content-Length")
-            return ServerAnswer(AnswerHead(status: 416, fields: fields), note: note)
-        }
-    }
-
     // MARK: Fields
-
-    private func prepare(
-        _ response: EncodedResponse,
-        _ etag: String,
-        _ byteCount: Int,
-        of route: ImageRoute
-    ) -> ImageRoute.Prepared {
-        var fields = self.fields(response, etag, of: route)
-        let notModified = AnswerHead(status: 304, fields: fields)
-        fields.append(byteCount, for: "Content-Length")
-        return ImageRoute.Prepared(
-            etag: etag,
-            source: response.source,
-            head: AnswerHead(status: 200, fields: fields),
-            notModified: notModified
-        )
-    }
 
     /// The fields of an answer with an encoded image, except its length.
     private func fields(
@@ -260,8 +263,12 @@ final class ImageAnswers: Sendable {
     }
 
     /// Returns the refusal of a request, with a reason for the client and the log.
-    func refusal(_ status: Int, _ reason: String) -> ServerAnswer {
-        self.refusal(status, reason, fields: [:])
+    func refusal(_ status: Int, _ reason: String, fields: HeaderFields = [:]) -> ServerAnswer {
+        var fields = fields
+        fields.append("no-store", for: "Cache-Control")
+        fields.append("nosniff", for: "X-Content-Type-Options")
+        if status == 503 { fields.append("\(Self.retrySeconds)", for: "Retry-After") }
+        return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
     }
 
     /// Returns the refusal of a method that the address does not answer.
@@ -269,14 +276,7 @@ final class ImageAnswers: Sendable {
         self.refusal(405, "This address answers \(methods).", fields: ["Allow": methods])
     }
 
-    private func refusal(_ status: Int, _ reason: String, fields: HeaderFields) -> ServerAnswer {
-        var fields = fields
-        fields.append("no-store", for: "Cache-Control")
-        fields.append("nosniff", for: "X-Content-Type-Options")
-        if status == 503 { fields.append("1", for: "Retry-After") }
-        return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
-    }
-
+    /// The refusal of a request without the secret.
     var forbidden: ServerAnswer {
         .text(
             403,
@@ -291,7 +291,7 @@ final class ImageAnswers: Sendable {
     /// Returns the answer to a URL that the server refuses.
     func answer(_ refusal: RoutePlanner.Refusal) -> ServerAnswer {
         let text = self.configuration.explainsErrors ? refusal.message : refusal.publicText
-        return self.errorAnswer(refusal.status, text, code: refusal.code, message: refusal.message)
+        return self.errorAnswer(refusal.status, text, AnswerNote(errorCode: refusal.code, message: refusal.message))
     }
 
     /// Returns the answer to a request for which there is no place.
@@ -299,34 +299,30 @@ final class ImageAnswers: Sendable {
         self.errorAnswer(
             refusal.status,
             refusal == .client ? "Too many requests" : "The server is busy",
-            code: refusal == .client ? "client" : "overload",
-            message: "No place is free for the request."
+            AnswerNote(
+                errorCode: refusal == .client ? "client" : "overload",
+                message: "No place is free for the request."
+            )
         )
     }
 
     /// Returns the answer to a failed load.
-    func answer(_ error: LoadError, source: String = "") -> ServerAnswer {
-        let status = self.status(of: error)
+    func answer(_ error: LoadError, source: String) -> ServerAnswer {
+        let (status, explanation) = (self.status(of: error), self.explanation(of: error))
         let text =
             self.configuration.explainsErrors
-            ? self.explanation(of: error) : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
+            ? explanation : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
         // The origin limits the server, so the client has to wait for as long.
         let wait = error.status == 429 ? error.headers["Retry-After"] : nil
-        return self.errorAnswer(
-            status,
-            text,
-            code: "\(error.code)",
-            message: self.explanation(of: error),
-            source,
-            wait: wait
-        )
+        let note = AnswerNote(source: source, errorCode: "\(error.code)", message: explanation)
+        return self.errorAnswer(status, text, note, wait: wait)
     }
 
     /// Returns the status for a failed load.
     ///
     /// It is imgproxy's, with three exceptions: 502 for an origin without an answer and for a denied address, and 503
     /// for an origin's 429.
-    func status(of error: LoadError) -> Int {
+    private func status(of error: LoadError) -> Int {
         if let status = error.status, 400..<500 ~= status { return status == 429 ? 503 : status }
         switch error.code.category {
         case .overLimit, .notAnImage: return 422
@@ -376,9 +372,7 @@ final class ImageAnswers: Sendable {
     private func errorAnswer(
         _ status: Int,
         _ text: String,
-        code: String,
-        message: String,
-        _ source: String = "",
+        _ note: AnswerNote,
         wait: String? = nil
     ) -> ServerAnswer {
         let isAboutSource = status == 404 || status == 410 || status == 422
@@ -391,8 +385,6 @@ final class ImageAnswers: Sendable {
         if let origin = self.configuration.allowedOrigin { fields.append(origin, for: "Access-Control-Allow-Origin") }
         // A client that accepts another format may get an image.
         if self.configuration.images.readsAccept { fields.append("Accept", for: "Vary") }
-        var note = AnswerNote(errorCode: code, message: message)
-        note.source = source
         return .text(status, text + "\n", fields: fields, note: note)
     }
 }

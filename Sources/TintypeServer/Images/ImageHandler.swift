@@ -18,32 +18,26 @@ final class ImageHandler: RequestHandling {
     private let admission: Admission
     private let metrics: ServerMetrics
     let purges: PurgeList
-    private let page: PageHandler?
+    private let uploads: UploadStore?
     private let purging: PurgeHandler
     private let log: AccessLog?
-    let routes: RouteTable
+    let routes = RouteTable()
     private let resting = RestingImages()
-    private let rules: SharedRules
+    private let currentPlanner: Locked<RoutePlanner>
+    /// The names to which the listener for images answers, or `nil` for every name.
+    private let hosts: AllowedHosts?
     /// The first byte after the slash of each status path.
     private let statusInitials: [UInt8]
-    private let now: @Sendable () -> Date
-
-    /// The rules that change without a restart.
-    struct Rules: Sendable {
-        let planner: RoutePlanner
-        let signer: URLSigner?
-    }
 
     init(
         configuration: ImageServer.Configuration,
         loader: LoaderActor,
         cluster: Cluster?,
-        rules: Rules,
+        planner: RoutePlanner,
         purges: PurgeList,
         uploads: UploadStore?,
         metrics: ServerMetrics,
-        log: AccessLog?,
-        now: @escaping @Sendable () -> Date = { Date() }
+        log: AccessLog?
     ) {
         self.configuration = configuration
         self.loader = loader
@@ -51,7 +45,9 @@ final class ImageHandler: RequestHandling {
         self.answers = answers
         self.metrics = metrics
         self.log = log
-        self.now = now
+        self.uploads = uploads
+        self.currentPlanner = Locked(planner)
+        self.hosts = configuration.allowedHosts
         let lanes = configuration.loader.laneCount
         self.admission = Admission(
             slotCount: lanes,
@@ -61,12 +57,6 @@ final class ImageHandler: RequestHandling {
         self.status = StatusHandler(configuration, answers, loader, self.admission, metrics, cluster)
         let statusPaths = ["/health", "/ready", "/metrics"] + [configuration.healthPath].compactMap { $0 }
         self.statusInitials = statusPaths.compactMap { $0.utf8.dropFirst().first }
-        let (routes, rules) = (RouteTable(), SharedRules(rules))
-        self.routes = routes
-        self.rules = rules
-        self.page = uploads.map { uploads in
-            PageHandler(configuration: configuration, answers: answers, uploads: uploads) { rules.value.signer }
-        }
         self.purges = purges
         self.purging = PurgeHandler(
             secret: configuration.purgeSecret,
@@ -74,21 +64,28 @@ final class ImageHandler: RequestHandling {
             purges: purges,
             loader: loader,
             cluster: cluster,
-            forgetRoutes: { routes.removeAll() }
+            routes: self.routes
         )
     }
 
-    /// Replaces the keys and presets.
-    func setRules(_ rules: Rules) {
-        self.rules.set(rules)
+    /// The planner by the current keys and presets, which change without a restart.
+    var planner: RoutePlanner { self.currentPlanner.withLock { $0 } }
+
+    /// Replaces the planner; requests under way keep the old one.
+    func setPlanner(_ planner: RoutePlanner) {
+        self.currentPlanner.withLock { $0 = planner }
         self.routes.removeAll()
     }
-
-    var planner: RoutePlanner { self.rules.value.planner }
 
     // MARK: RequestHandling
 
     func readyAnswer(to request: ServerRequest) -> ServerAnswer? {
+        if let refusal = self.misdirection(of: request.head) { return refusal }
+        return self.readyAnswer(underAnyHost: request)
+    }
+
+    /// Returns the answer as ``readyAnswer(to:)`` does, but does not check the `Host` field.
+    func readyAnswer(underAnyHost request: ServerRequest) -> ServerAnswer? {
         let head = request.head
         switch head.method {
         case .get, .head: break
@@ -135,20 +132,16 @@ final class ImageHandler: RequestHandling {
         }
         if let answer = await self.status.answer(for: path) { return answer }
         guard self.isPermitted(head) else { return self.answers.forbidden }
-        if Self.isInformation(head.target) { return await self.informationAnswer(to: request) }
-        do throws(RoutePlanner.Refusal) {
-            return await self.imageAnswer(of: try self.route(for: head), to: request)
-        } catch {
-            return self.answers.answer(error)
-        }
+        return await self.loadedAnswer(to: request)
     }
 
     func refusal(ofBodyOf head: RequestHead) -> ServerAnswer? {
+        if let refusal = self.misdirection(of: head) { return refusal }
         switch head.method {
-        case .get, .head, .options: nil
-        case .post where self.page?.takesPost(head.path) == true: self.page?.refusal(ofPost: head)
-        case .post where self.purging.takesPost(head.path): self.purging.refusal(of: head)
-        case .post, .other: self.answers.wrongMethod(self.methods(of: head))
+        case .get, .head, .options: return nil
+        case .post where self.page?.takesPost(head.path) == true: return self.page?.refusal(ofPost: head)
+        case .post where self.purging.takesPost(head.path): return self.purging.refusal(of: head)
+        case .post, .other: return self.answers.wrongMethod(self.methods(of: head))
         }
     }
 
@@ -175,6 +168,26 @@ final class ImageHandler: RequestHandling {
     }
 
     // MARK: Addresses
+
+    /// Returns the refusal of a request whose `Host` field names another server, or `nil`.
+    ///
+    /// Requests about the state of the server may name any host.
+    private func misdirection(of head: RequestHead) -> ServerAnswer? {
+        guard let hosts, !hosts.contains(head.host), !self.status.answers(head.path) else { return nil }
+        return self.refusal(421, "The Host field names another server. --host permits more names.")
+    }
+
+    /// The page to try the server, if the server shows it.
+    private var page: PageHandler? {
+        self.uploads.map { uploads in
+            PageHandler(
+                configuration: self.configuration,
+                answers: self.answers,
+                uploads: uploads,
+                signer: self.planner.signer
+            )
+        }
+    }
 
     /// Whether a target is not an image, and its answer needs a task.
     private func needsWaiting(_ target: String) -> Bool { Self.isInformation(target) || self.isStatus(target) }
@@ -239,7 +252,7 @@ final class ImageHandler: RequestHandling {
     private func route(for head: RequestHead) throws(RoutePlanner.Refusal) -> ImageRoute {
         let acceptsWebP = self.planner.readsAccept && AcceptedTypes(head.values(for: "Accept")).names("image/webp")
         let key = RouteTable.Key(target: head.target, acceptsWebP: acceptsWebP)
-        let now = Int(self.now().timeIntervalSince1970)
+        let now = Int(Date().timeIntervalSince1970)
         if let route = self.routes[key], route.address.options.expires.map({ $0 >= now }) ?? true { return route }
         // Read the count before the rules and the purges, which may change meanwhile.
         let removalCount = self.routes.removalCount
@@ -258,35 +271,62 @@ final class ImageHandler: RequestHandling {
             ? self.loader.readyEncoded(image, as: encoding) : self.loader.cachedEncoded(image, as: encoding)
     }
 
-    /// Loads the image of a route.
-    private func imageAnswer(of route: ImageRoute, to request: ServerRequest) async -> ServerAnswer {
-        let place: Admission.Place
-        do throws(Admission.Refusal) {
-            if let shared = route.sharedPlace {
-                place = shared
-            } else {
-                place = try self.admission.enter(route.origin, request.client, at: .now)
-                route.sharedPlace = place
-            }
+    /// Returns the image or the information that a request asks for, or the reason why it is missing.
+    private func loadedAnswer(to request: ServerRequest) async -> ServerAnswer {
+        let head = request.head
+        let isInformation = Self.isInformation(head.target)
+        let route: ImageRoute
+        do throws(RoutePlanner.Refusal) {
+            route = try isInformation ? self.informationRoute(for: head) : self.route(for: head)
         } catch {
             return self.answers.answer(error)
         }
-        defer { withExtendedLifetime(place) {} }
-        let start = ContinuousClock.now
-        let trace = TraceContext(request.head)
         do {
-            return try await Self.$trace.withValue(trace) { try await self.load(route, place, request.head) }
+            let place = try self.place(for: route, request.client)
+            defer { withExtendedLifetime(place) {} }
+            return try await isInformation
+                ? self.informationAnswer(of: route, to: head) : self.imageAnswer(of: route, place, to: head)
+        } catch let refusal as Admission.Refusal {
+            return self.answers.answer(refusal)
         } catch is CancellationError {
+            return self.refusal(503, "The request was cancelled.")
+        } catch let error as LoadError {
+            return self.answers.answer(error, source: route.address.source)
+        } catch {
+            return self.refusal(500, "The image could not be \(isInformation ? "read" : "made").")
+        }
+    }
+
+    /// Takes a place for a request, or shares the place of another request for the same image.
+    private func place(
+        for route: ImageRoute,
+        _ client: ClientAddress
+    ) throws(Admission.Refusal) -> Admission.Place {
+        if let shared = route.sharedPlace { return shared }
+        let place = try self.admission.enter(route.origin, client, at: .now)
+        route.sharedPlace = place
+        return place
+    }
+
+    /// Loads the image of a route.
+    private func imageAnswer(
+        of route: ImageRoute,
+        _ place: Admission.Place,
+        to head: RequestHead
+    ) async throws -> ServerAnswer {
+        let start = ContinuousClock.now
+        let trace = TraceContext(head)
+        do {
+            return try await Self.$trace.withValue(trace) { try await self.load(route, place, head) }
+        } catch let error as LoadError {
+            guard let answer = await self.fallbackAnswer(for: route, after: error) else { throw error }
+            return answer
+        } catch let error as CancellationError {
             // Refuse the image for a while, because each further attempt would occupy a lane.
             if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
                 self.resting.insert(route.address, at: .now)
             }
-            return self.refusal(503, "The request was cancelled.")
-        } catch let error as LoadError {
-            if let answer = await self.fallbackAnswer(for: route, after: error) { return answer }
-            return self.answers.answer(error, source: route.address.source)
-        } catch {
-            return self.refusal(500, "The image could not be made.")
+            throw error
         }
     }
 
@@ -381,84 +421,29 @@ final class ImageHandler: RequestHandling {
 
     // MARK: Information
 
+    /// Returns the route of the source that a request wants to know about.
+    private func informationRoute(for head: RequestHead) throws(RoutePlanner.Refusal) -> ImageRoute {
+        let target = String(head.target.dropFirst("/info".utf8.count))
+        let now = Int(Date().timeIntervalSince1970)
+        return try self.planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
+    }
+
     /// Returns the size and the format of a source as JSON.
-    private func informationAnswer(to request: ServerRequest) async -> ServerAnswer {
-        let target = String(request.head.target.dropFirst("/info".utf8.count))
-        let route: ImageRoute
-        let place: Admission.Place
-        do throws(RoutePlanner.Refusal) {
-            let now = Int(self.now().timeIntervalSince1970)
-            route = try self.planner.route(for: target, acceptsWebP: false, now: now, purges: self.purges)
-        } catch {
-            return self.answers.answer(error)
+    private func informationAnswer(of route: ImageRoute, to head: RequestHead) async throws -> ServerAnswer {
+        var source = route.request
+        source.transforms = []
+        let (header, bytes) = try await Self.$trace.withValue(TraceContext(head)) {
+            try await self.source(of: source)
         }
-        do throws(Admission.Refusal) {
-            place = try self.admission.enter(route.origin, request.client, at: .now)
-        } catch {
-            return self.answers.answer(error)
-        }
-        defer { withExtendedLifetime(place) {} }
-        do {
-            var source = route.request
-            source.transforms = []
-            let (header, bytes) = try await Self.$trace.withValue(TraceContext(request.head)) {
-                try await self.source(of: source)
-            }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = .sortedKeys
-            let data = try encoder.encode(ImageInformation(header, byteCount: bytes.data.count))
-            var head = AnswerHead(status: 200)
-            head.fields.append("application/json", for: "Content-Type")
-            head.fields.append(data.count, for: "Content-Length")
-            head.fields.append("max-age=60, public", for: "Cache-Control")
-            ImageAnswers.addSecurity(to: &head.fields)
-            return ServerAnswer(head, body: .data(data))
-        } catch is CancellationError {
-            return self.refusal(503, "The request was cancelled.")
-        } catch let error as LoadError {
-            return self.answers.answer(error, source: route.address.source)
-        } catch {
-            return self.refusal(500, "The image could not be read.")
-        }
-    }
-}
-
-/// The rules of a handler, shared with its parts.
-private final class SharedRules: Sendable {
-    private let rules: Locked<ImageHandler.Rules>
-
-    init(_ rules: ImageHandler.Rules) {
-        self.rules = Locked(rules)
-    }
-
-    var value: ImageHandler.Rules { self.rules.withLock { $0 } }
-
-    func set(_ rules: ImageHandler.Rules) {
-        self.rules.withLock { $0 = rules }
-    }
-}
-
-/// The answer of `/info`.
-private struct ImageInformation: Encodable {
-    let format: String
-    let width: Int
-    let height: Int
-    let orientation: Int
-    let frames: Int
-    let hasAlpha: Bool
-    let bitDepth: Int
-    let bytes: Int
-
-    init(_ header: ImageHeader, byteCount: Int) {
-        let size = header.uprightSize
-        self.format = header.format.name
-        self.width = size.width
-        self.height = size.height
-        self.orientation = Int(header.orientation.rawValue)
-        self.frames = header.animation.frameCount
-        self.hasAlpha = header.hasAlpha
-        self.bitDepth = header.bitDepth
-        self.bytes = byteCount
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let data = try encoder.encode(ImageInformation(header, byteCount: bytes.data.count))
+        var answer = AnswerHead(status: 200)
+        answer.fields.append("application/json", for: "Content-Type")
+        answer.fields.append(data.count, for: "Content-Length")
+        answer.fields.append("max-age=60, public", for: "Cache-Control")
+        ImageAnswers.addSecurity(to: &answer.fields)
+        return ServerAnswer(answer, body: .data(data))
     }
 }
 

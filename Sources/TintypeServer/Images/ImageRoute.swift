@@ -48,6 +48,16 @@ final class ImageRoute: Sendable {
         let source: LoadSource
         let head: AnswerHead
         let notModified: AnswerHead
+
+        /// Creates the heads of an answer of `byteCount` bytes from its other fields.
+        init(etag: String, source: LoadSource, fields: FieldLines, byteCount: Int) {
+            self.etag = etag
+            self.source = source
+            self.notModified = AnswerHead(status: 304, fields: fields)
+            var whole = fields
+            whole.append(byteCount, for: "Content-Length")
+            self.head = AnswerHead(status: 200, fields: whole)
+        }
     }
 
     init(address: ImageAddress, work: Work, varies: Bool, origin: String) {

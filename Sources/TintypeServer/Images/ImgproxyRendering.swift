@@ -57,9 +57,7 @@ struct ImgproxyRendering: SizedTransformer {
         if options.sharpen > 0 { steps.append(.sharpen(Sharpen(sigma: options.sharpen))) }
         if options.pixelate > 1 { steps.append(.pixelate(size: options.pixelate)) }
         if geometry.size != geometry.resultCrop.size { steps.append(.pad(Pad(around: geometry))) }
-        if let color = options.background {
-            steps.append(.flatten(Color(red: color.red, green: color.green, blue: color.blue)))
-        }
+        if let color = options.background { steps.append(.flatten(Color(color))) }
         if let overlay = self.overlay(on: geometry) { steps.append(.overlay(overlay)) }
         return TransformPipeline(steps)
     }

@@ -14,8 +14,7 @@ struct PurgeHandler: Sendable {
     let loader: LoaderActor
     /// The servers that share a cache; a purge on one of them applies to all.
     let cluster: Cluster?
-    /// Removes the planned routes, so that later requests get new cache keys.
-    let forgetRoutes: @Sendable () -> Void
+    let routes: RouteTable
 
     func takesPost(_ path: String) -> Bool { path == "/purge" }
 
@@ -88,7 +87,8 @@ struct PurgeHandler: Sendable {
         } catch {
             return self.answers.refusal(400, error.message)
         }
-        defer { self.forgetRoutes() }
+        // Later requests need routes with new cache keys.
+        defer { self.routes.removeAll() }
         do {
             var texts: [String] = []
             for line in lines { texts.append(try await self.purge(line)) }
@@ -122,8 +122,8 @@ struct PurgeHandler: Sendable {
         if let moment, moment > .latest {
             throw CacheError(
                 code: .tierFailed,
-                message:
-                    "The clock of Redis is a day ahead of the clock of this server, so no server purges; set the clocks."
+                message: "The clock of Redis is a day ahead of the clock of this server, so no server purges; "
+                    + "set the clocks."
             )
         }
         try self.purges.purge(line.text, at: moment)

@@ -55,6 +55,9 @@ final class RoutePlanner: Sendable {
     /// Whether answers depend on the `Accept` field of requests.
     var readsAccept: Bool { self.images.readsAccept }
 
+    /// The signer that checks signatures; `nil` if there are no keys.
+    var signer: URLSigner? { self.parser.settings.signer }
+
     /// Returns the route of a target.
     ///
     /// - Parameters:
@@ -216,7 +219,7 @@ final class RoutePlanner: Sendable {
 }
 
 extension Color {
-    fileprivate init(_ color: ColorOption) {
+    init(_ color: ColorOption) {
         self.init(red: color.red, green: color.green, blue: color.blue)
     }
 }

@@ -8,8 +8,8 @@ struct PageHandler: Sendable {
     let configuration: ImageServer.Configuration
     let answers: ImageAnswers
     let uploads: UploadStore
-    /// Returns the signer of the current rules.
-    let signer: @Sendable () -> URLSigner?
+    /// The signer by the current keys, or `nil` if URLs have no signatures.
+    let signer: URLSigner?
 
     /// The answer at `/` of a server without a page.
     static let name = ServerAnswer.text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
@@ -57,7 +57,7 @@ struct PageHandler: Sendable {
 
     /// Returns a path with its signature, or with `unsafe` instead of one if the server has no keys.
     private func signed(_ path: String) -> String {
-        self.signer()?.sign(path) ?? "/unsafe\(path)"
+        self.signer?.sign(path) ?? "/unsafe\(path)"
     }
 
     /// Returns the reason why a POST is refused, before its body is received.

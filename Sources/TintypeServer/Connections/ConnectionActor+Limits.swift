@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ConnectionActor {
+    /// The limits of connections.
+    struct Limits: Sendable {
+        /// The longest time from the first byte of a request's head to its end; for the first head, from the start of
+        /// the connection.
+        var headTime: Duration = .seconds(5)
+        /// The longest time without a request.
+        var idleTime: Duration = .seconds(60)
+        /// The longest time that a handler may take.
+        var answerTime: Duration = .seconds(15)
+        /// The period in which a client must send or take ``minimumByteCount``.
+        var progressTime: Duration = .seconds(10)
+        /// The minimum number of bytes that a client must send of a body or take of an answer in each ``progressTime``.
+        var minimumByteCount = 10_240
+        /// The most connections at once; a further one takes the place of an idle one, or waits to be accepted.
+        var connectionCount = 20_000
+        /// The most bytes of all bodies that are being received.
+        var bodyByteCount = 128 << 20
+        /// The most bytes of unsent answers in memory; beyond that, the server closes the slowest connections.
+        var unsentByteCount = 256 << 20
+        /// The most periods of ``progressTime`` that a client may take for one body.
+        var periodCount = 6
+    }
+
+    /// The numbers of connections and requests.
+    struct Counters: Sendable {
+        var openConnections = 0
+        var acceptedConnections: UInt64 = 0
+        /// The requests that wait for an answer from a task.
+        var waitingRequests = 0
+        /// The requests whose clients left before they had an answer.
+        var leftRequests: UInt64 = 0
+        /// The connections that a time limit or the limit of unsent bytes ended.
+        var expiredConnections: UInt64 = 0
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds as a limit, at most about 30 years, which is as good as no limit.
+    var limitMilliseconds: UInt64 {
+        UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
+    }
+}
