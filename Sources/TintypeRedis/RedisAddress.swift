@@ -7,7 +7,14 @@ public struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
     /// The port, from 1 to 65535.
     public let port: Int
 
-    /// Creates an address; 6379 is the usual port of Redis, and 26379 the one of Sentinel.
+    /// Creates an address.
+    ///
+    /// The usual port of Redis is 6379, and the usual port of Sentinel is 26379.
+    ///
+    /// ```swift
+    /// let sentinels = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map { RedisAddress($0, port: 26_379) }
+    /// let client = RedisClient(RedisConfiguration(.sentinel(sentinels, service: "images")))
+    /// ```
     public init(_ host: String, port: Int = 6_379) {
         self.host = host
         self.port = port

@@ -27,6 +27,13 @@ public final class RedisClient: Sendable {
     /// Creates a client.
     ///
     /// The first command starts its thread and opens the first connection.
+    ///
+    /// In this example, the client publishes the URL of an image that all servers must remove.
+    ///
+    /// ```swift
+    /// let client = RedisClient(try RedisConfiguration(url: "redis://10.0.0.5"))
+    /// _ = try await client.run(RedisCommand("PUBLISH", "removals", .text(url.absoluteString)))
+    /// ```
     public init(_ configuration: RedisConfiguration) {
         self.configuration = configuration
     }
@@ -40,6 +47,17 @@ public final class RedisClient: Sendable {
     /// Runs a command, and returns the reply.
     ///
     /// The command fails at once if the server cannot be reached again before the time budget ends.
+    ///
+    /// In this example, all servers together load at most 100 images from a host in each minute.
+    ///
+    /// ```swift
+    /// let minute = Int(Date.now.timeIntervalSince1970) / 60
+    /// let counter = "loads:\(url.host() ?? ""):\(minute)"
+    /// _ = try await client.run(RedisCommand("SET", .text(counter), 0, "NX", "EX", 120, key: counter))
+    /// let count = try await client.run(RedisCommand("INCR", .text(counter), key: counter)).number ?? 0
+    /// guard count <= 100 else { throw LoadError(code: .refused, message: "The limit is reached; wait a minute.") }
+    /// let image = try await loader.image(for: url)
+    /// ```
     ///
     /// - Parameters:
     ///   - command: The command.
@@ -96,6 +114,12 @@ public final class RedisClient: Sendable {
     /// Returns the nodes that the client knows, and the state of their connections.
     ///
     /// Returns no nodes before the first command and after ``shutdown()``.
+    ///
+    /// ```swift
+    /// for node in await client.nodes() where node.state == .disconnected {
+    ///     print("Redis at \(node.address) is unreachable.", node.lastError?.message ?? "")
+    /// }
+    /// ```
     public func nodes() async -> [RedisNodeStatus] {
         guard let engine = self.runningEngine() else { return [] }
         return await engine.statuses
@@ -104,6 +128,12 @@ public final class RedisClient: Sendable {
     /// Fails all commands that wait, closes the connections and ends the thread.
     ///
     /// Later commands fail with ``RedisError/Code/shutDown``. A second call does nothing.
+    ///
+    /// ```swift
+    /// let host = ProcessInfo.processInfo.hostName
+    /// _ = try? await client.run(RedisCommand("SREM", "servers", .text(host), key: "servers"))
+    /// await client.shutdown()
+    /// ```
     public func shutdown() async {
         guard let engine = self.runningEngine(isLast: true) else { return }
         _ = engine.inbox.send(.stop)

@@ -45,6 +45,15 @@ public struct RedisCommand: Sendable, Hashable {
 
     /// Creates a command.
     ///
+    /// In this example, the server that acquires the lock loads the images. The lock expires after five minutes.
+    ///
+    /// ```swift
+    /// let host = ProcessInfo.processInfo.hostName
+    /// let lock = RedisCommand("SET", "warm-up", .text(host), "NX", "EX", 300, key: "warm-up")
+    /// guard try await client.run(lock) == .status("OK") else { return }  // Another server has the lock.
+    /// for request in requests { _ = try await loader.image(for: request) }
+    /// ```
+    ///
     /// - Parameters:
     ///   - name: The name, such as `GET`.
     ///   - arguments: The words after the name, including the key.
@@ -54,7 +63,18 @@ public struct RedisCommand: Sendable, Hashable {
         self.init(name, arguments: arguments, key: key, isReadOnly: isReadOnly)
     }
 
-    /// Creates a command from a list of words; see ``init(_:_:key:isReadOnly:)``.
+    /// Creates a command from a list of words.
+    ///
+    /// See ``init(_:_:key:isReadOnly:)`` for the parameters.
+    ///
+    /// In this example, the hash tag `{views}` puts all keys on one node of a cluster.
+    ///
+    /// ```swift
+    /// let keys = requests.map { "{views}:\($0.url)" }
+    /// let load = RedisCommand("MGET", arguments: keys.map { .text($0) }, key: keys.first, isReadOnly: true)
+    /// let counts = try await client.run(load).elements ?? []
+    /// for (request, count) in zip(requests, counts) { print(request.url, count.number ?? 0) }
+    /// ```
     public init(_ name: String, arguments: [RedisArgument], key: String? = nil, isReadOnly: Bool = false) {
         self.name = name
         self.arguments = arguments

@@ -56,6 +56,14 @@ public struct RedisConfiguration: Sendable, Equatable {
     public var longestReconnectDelay = Duration.seconds(2)
 
     /// Creates a configuration with the default limits and without credentials.
+    ///
+    /// ```swift
+    /// var configuration = RedisConfiguration(.cluster([RedisAddress("10.0.0.1"), RedisAddress("10.0.0.2")]))
+    /// configuration.username = "images"
+    /// configuration.password = token
+    /// configuration.commandTimeBudget = .milliseconds(100)
+    /// let client = RedisClient(configuration)
+    /// ```
     public init(_ deployment: Deployment) {
         self.deployment = deployment
     }

@@ -55,6 +55,13 @@ public struct RedisError: Error, Sendable, Equatable, CustomStringConvertible {
     public let message: String
 
     /// Creates an error.
+    ///
+    /// ```swift
+    /// let configuration = try RedisConfiguration(url: ProcessInfo.processInfo.environment["REDIS_URL"] ?? "")
+    /// guard configuration.password != nil else {
+    ///     throw RedisError(.invalidConfiguration, "REDIS_URL has no password; write redis://:password@host.")
+    /// }
+    /// ```
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
