@@ -4,6 +4,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Tintype
+@testable import TintypeCluster
 @testable import TintypeServer
 
 /// The dashboard for Grafana in `Examples`.
@@ -69,7 +70,7 @@ import Testing
             ServerMetrics(version: "1").text(
                 connections: ConnectionActor.Counters(),
                 admission: (count: 0, limit: 0, oldest: .zero),
-                cluster: nil,
+                cluster: ClusterStatistics(),
                 loader: LoaderStatistics()
             )
         )
@@ -81,7 +82,8 @@ import Testing
     }
 
     @Test func `each metric of the server's own is on the dashboard`() {
-        for (name, type) in self.text.types where name.hasPrefix("tintype_http_") {
+        let prefixes = ["tintype_http_", "tintype_cluster_"]
+        for (name, type) in self.text.types where prefixes.contains(where: { name.hasPrefix($0) }) {
             let names = type == "histogram" ? ["\(name)_bucket", "\(name)_sum", "\(name)_count"] : [name]
             #expect(!self.dashboard.metrics.isDisjoint(with: names), "\(name)")
         }
