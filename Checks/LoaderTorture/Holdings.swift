@@ -7,8 +7,8 @@ import TintypeTestSupport
 struct Holdings {
     /// The bytes that runtimes and allocators hold for themselves, mainly for each thread.
     ///
-    /// Most of them are libdispatch's: it keeps 64 bytes for each task that was once enqueued beside others, up to a
-    /// limit for each thread, so that the number grows for minutes although no object of ours remains.
+    /// libdispatch holds most of them: 64 bytes for each task that was once queued with others. The number grows for
+    /// minutes, up to a limit for each thread, although all objects of the loader are gone.
     private static let heapTolerance = 512 << 10
 
     private let threads: [String]

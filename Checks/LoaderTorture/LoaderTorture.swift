@@ -35,12 +35,12 @@ enum LoaderTorture {
             guard !isOrderOnly else { Self.end(try await Self.order(orderSeconds, seed)) }
             Self.say("loader: \(Round.taskCount) tasks, \(Images.count) images, \(seconds) s, seed \(seed)")
             let images = try await Images()
-            // A machine that is busy makes few calls in a short round, and a debug build makes few in any.
+            // A long run waits for enough calls on a busy machine.
             let isLong = seconds >= 60
-            let firstCount = isLong ? 2_000 : 0
-            let hasBegunWell = try await Self.round(images, min(5, seconds), callCount: firstCount, seed: ~seed)
+            let least = isLong ? 2_000 : 0
+            let hasBegunWell = try await Self.round(images, seconds: min(5, seconds), callCount: least, seed: ~seed)
             let before = try Holdings.now()
-            let hasPassed = try await Self.round(images, seconds, callCount: isLong ? 10_000 : 0, seed: seed)
+            let hasPassed = try await Self.round(images, seconds: seconds, callCount: isLong ? 10_000 : 0, seed: seed)
             let isClean = await before.areBack()
             let isInOrder = try await Self.order(orderSeconds, seed)
             Self.end(hasBegunWell && hasPassed && isClean && isInOrder)
@@ -75,7 +75,7 @@ enum LoaderTorture {
 
     private static func round(
         _ images: Images,
-        _ seconds: Double,
+        seconds: Double,
         callCount: Int,
         seed: UInt64
     ) async throws -> Bool {

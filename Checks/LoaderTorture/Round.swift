@@ -20,7 +20,9 @@ struct Round {
         self.ledger = Ledger(self.origin.heldBytes)
     }
 
-    /// Runs for `seconds` and for at least `callCount` calls, and then shuts the loader down during the remaining calls.
+    /// Runs for `seconds` and at least `callCount` calls.
+    ///
+    /// Then it shuts the loader down during the remaining calls.
     func run(seconds: Double, callCount: Int) async throws -> Ledger {
         let folder = try TemporaryDirectory()
         let loader = self.makeLoader(in: folder)

@@ -9,7 +9,7 @@ public struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an address.
     ///
-    /// The usual port of Redis is 6379, and the usual port of Sentinel is 26379.
+    /// Redis usually listens on port 6379, and Sentinel on port 26379.
     ///
     /// ```swift
     /// let sentinels = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map { RedisAddress($0, port: 26_379) }

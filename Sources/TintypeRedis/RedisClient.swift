@@ -48,7 +48,8 @@ public final class RedisClient: Sendable {
     ///
     /// The command fails at once if the server cannot be reached again before the time budget ends.
     ///
-    /// In this example, all servers together load at most 100 images from a host in each minute.
+    /// In this example, all servers together request at most 100 images of a host in each minute. If Redis fails, so does
+    /// the request.
     ///
     /// ```swift
     /// let minute = Int(Date.now.timeIntervalSince1970) / 60
@@ -117,7 +118,7 @@ public final class RedisClient: Sendable {
     ///
     /// ```swift
     /// for node in await client.nodes() where node.state == .disconnected {
-    ///     print("Redis at \(node.address) is unreachable.", node.lastError?.message ?? "")
+    ///     print("Redis at \(node.address) has no connection.", node.lastError?.message ?? "")
     /// }
     /// ```
     public func nodes() async -> [RedisNodeStatus] {

@@ -67,11 +67,11 @@ public struct RedisCommand: Sendable, Hashable {
     ///
     /// See ``init(_:_:key:isReadOnly:)`` for the parameters.
     ///
-    /// In this example, the hash tag `{views}` puts all keys on one node of a cluster.
+    /// In this example, the words are a hash and its fields.
     ///
     /// ```swift
-    /// let keys = requests.map { "{views}:\($0.url)" }
-    /// let load = RedisCommand("MGET", arguments: keys.map { .text($0) }, key: keys.first, isReadOnly: true)
+    /// let fields = requests.map { RedisArgument.text("\($0.url)") }
+    /// let load = RedisCommand("HMGET", arguments: ["views"] + fields, key: "views", isReadOnly: true)
     /// let counts = try await client.run(load).elements ?? []
     /// for (request, count) in zip(requests, counts) { print(request.url, count.number ?? 0) }
     /// ```

@@ -313,8 +313,8 @@ extension ImageServer.Configuration {
         public var answerTime: Duration = .seconds(15)
         /// The longest time that a request may wait for other requests to its origin; default 3 seconds.
         ///
-        /// The server refuses requests at once that would wait for longer. If the requests are for several origins, a
-        /// wait can be four times as long, because many of them usually wait for slow origins and not for a lane.
+        /// The server at once refuses a request that would wait longer. All origins together have four times as many
+        /// places, so a wait can be four times as long if few of the requests wait for slow origins.
         public var queueTime: Duration = .seconds(3)
         /// The most requests to one origin at once, at work or waiting; `nil`, the default, is 64 for each lane.
         ///

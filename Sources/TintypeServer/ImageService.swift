@@ -165,7 +165,7 @@ public final class ImageService: Sendable {
         switch bytes.withUnsafeBytes({ parser.parse($0) }) {
         case .head(let head, let count) where count == bytes.count:
             let request = ServerRequest(head: head, body: body, client: ClientAddress(bytes: []))
-            // The names of the host are the business of the program, which received the request.
+            // Do not check `Host`: the program that received the request can do that.
             if let answer = self.handler.readyAnswer(underAnyHost: request) { return Response(answer) }
             return Response(await self.handler.answer(to: request))
         case .refused(let refusal): return Response(self.handler.refusal(refusal.status, refusal.message))

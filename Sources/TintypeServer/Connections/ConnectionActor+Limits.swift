@@ -23,23 +23,4 @@ extension ConnectionActor {
         /// The most periods of ``progressTime`` that a client may take for one body.
         var periodCount = 6
     }
-
-    /// The numbers of connections and requests.
-    struct Counters: Sendable {
-        var openConnections = 0
-        var acceptedConnections: UInt64 = 0
-        /// The requests that wait for an answer from a task.
-        var waitingRequests = 0
-        /// The requests whose clients left before they had an answer.
-        var leftRequests: UInt64 = 0
-        /// The connections that a time limit or the limit of unsent bytes ended.
-        var expiredConnections: UInt64 = 0
-    }
-}
-
-extension Duration {
-    /// The duration in milliseconds as a limit, at most about 30 years, which is as good as no limit.
-    var limitMilliseconds: UInt64 {
-        UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
-    }
 }

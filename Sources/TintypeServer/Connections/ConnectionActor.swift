@@ -10,6 +10,18 @@ import TintypeHTTP
 ///
 /// A handler answers each request at once on the loop, or in a task that the connection cancels if its client leaves.
 actor ConnectionActor: SocketActor {
+    /// The numbers of connections and requests.
+    struct Counters: Sendable {
+        var openConnections = 0
+        var acceptedConnections: UInt64 = 0
+        /// The requests that wait for an answer from a task.
+        var waitingRequests = 0
+        /// The requests whose clients left before they had an answer.
+        var leftRequests: UInt64 = 0
+        /// The connections that a time limit or the limit of unsent bytes ended.
+        var expiredConnections: UInt64 = 0
+    }
+
     /// The most bytes to receive at once, and to hold of later requests while a connection waits for an answer.
     private static let readSize = 16 << 10
     private static let acceptCount = 64
@@ -48,7 +60,7 @@ actor ConnectionActor: SocketActor {
     private var idleConnections = IdleConnections(searchPeriod: ConnectionActor.scanMilliseconds * 1_000_000)
     private var isDraining = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    private var heads = AnswerHeadWriter()
+    private var headWriter = AnswerHeadWriter()
 
     private init(_ loop: SocketLoop, _ handler: any RequestHandling, _ limits: Limits, _ listener: ListeningSocket) {
         self.loop = loop
@@ -451,7 +463,7 @@ actor ConnectionActor: SocketActor {
         let keepsAlive = head.map(\.keepsAlive) ?? false
         let isLast = closes || !keepsAlive || self.isDraining
         let waitTime = exchange.waitStart.map { Self.nanoseconds - $0 }
-        let bytes = self.heads.bytes(of: answer.head, to: exchange, isLast: isLast, waitTime: waitTime)
+        let bytes = self.headWriter.bytes(of: answer.head, to: exchange, isLast: isLast, waitTime: waitTime)
         let hasBody = head?.method != .head && answer.status != 304 && answer.status != 204
         connection.output = Connection.Output(
             answer,
@@ -582,4 +594,11 @@ actor ConnectionActor: SocketActor {
     }
 
     private static var milliseconds: UInt64 { self.nanoseconds / 1_000_000 }
+}
+
+extension Duration {
+    /// The duration in milliseconds as a limit, at most about 30 years, which is as good as no limit.
+    fileprivate var limitMilliseconds: UInt64 {
+        UInt64(min(max(self, .zero), .seconds(1_000_000_000)) / .milliseconds(1))
+    }
 }

@@ -11,14 +11,14 @@ struct UnsentBodies {
     /// The number of connections that send each body.
     private var counts: [BodyIdentity: Int] = [:]
 
-    /// Adds a connection that sends a body.
+    /// Counts one more sender of `body`.
     mutating func insert(_ body: BodyIdentity) {
         if self.counts.updateValue(self.counts[body, default: 0] + 1, forKey: body) == nil {
             self.byteCount += body.count
         }
     }
 
-    /// Removes a connection that sends a body.
+    /// Counts one sender of `body` less.
     mutating func remove(_ body: BodyIdentity) {
         guard let count = self.counts[body] else { return }
         self.counts[body] = count > 1 ? count - 1 : nil

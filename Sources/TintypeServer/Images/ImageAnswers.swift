@@ -58,7 +58,6 @@ final class ImageAnswers: Sendable {
             named: "image",
             prepared: prepared,
             lastModified: modified,
-            fieldsOfPart: self.fields(response, etag, of: route),
             note: note
         )
     }
@@ -86,12 +85,11 @@ final class ImageAnswers: Sendable {
             named: "file",
             prepared: ImageRoute.Prepared(etag: etag, source: source, fields: fields, byteCount: body.count),
             lastModified: nil,
-            fieldsOfPart: fields,
             note: AnswerNote(cache: source.rawValue, format: format.name, source: route.address.source)
         )
     }
 
-    /// Returns the body, or the part, the 304 or the 412 that the conditions of the request ask for.
+    /// Returns the body, a part of it, or a 304, 412 or 416, as the conditions and the range of the request demand.
     ///
     /// - Parameters:
     ///   - head: The request.
@@ -99,7 +97,6 @@ final class ImageAnswers: Sendable {
     ///   - name: The word for the body in a refusal.
     ///   - prepared: The heads of an answer with the whole body, and of a 304.
     ///   - lastModified: The time of the last change, if it is known.
-    ///   - fieldsOfPart: The fields of an answer with a part, except its range and its length.
     ///   - note: The values for the log.
     /// - Returns: The answer.
     private func answer(
@@ -108,7 +105,6 @@ final class ImageAnswers: Sendable {
         named name: String,
         prepared: ImageRoute.Prepared,
         lastModified: Date?,
-        fieldsOfPart: @autoclosure () -> FieldLines,
         note: AnswerNote
     ) -> ServerAnswer {
         let (etag, now) = (prepared.etag, Date())
@@ -121,7 +117,7 @@ final class ImageAnswers: Sendable {
         guard let range = selection.contentRange(length: body.count) else {
             return ServerAnswer(prepared.head, body: body, note: note)
         }
-        var fields = fieldsOfPart()
+        var fields = prepared.notModified.fields
         fields.append(range, for: "Content-Range")
         guard case .part(let part) = selection else {
             fields.append(0, for: "Content-Length")
@@ -131,7 +127,7 @@ final class ImageAnswers: Sendable {
         return ServerAnswer(AnswerHead(status: 206, fields: fields), body: body.part(part), note: note)
     }
 
-    /// Returns the values of an answer with an encoded image for the log.
+    /// Returns the log's values for an answer with an encoded image.
     private static func note(_ response: EncodedResponse, _ route: ImageRoute) -> AnswerNote {
         AnswerNote(
             cache: response.source.rawValue,

@@ -24,7 +24,7 @@ final class ImageHandler: RequestHandling {
     let routes = RouteTable()
     private let resting = RestingImages()
     private let currentPlanner: Locked<RoutePlanner>
-    /// The names to which the listener for images answers, or `nil` for every name.
+    /// The host names that the listener for images accepts; `nil` accepts all.
     private let hosts: AllowedHosts?
     /// The first byte after the slash of each status path.
     private let statusInitials: [UInt8]
@@ -68,7 +68,7 @@ final class ImageHandler: RequestHandling {
         )
     }
 
-    /// The planner by the current keys and presets, which change without a restart.
+    /// The planner with the current keys and presets, which can change without a restart.
     var planner: RoutePlanner { self.currentPlanner.withLock { $0 } }
 
     /// Replaces the planner; requests under way keep the old one.
@@ -80,11 +80,10 @@ final class ImageHandler: RequestHandling {
     // MARK: RequestHandling
 
     func readyAnswer(to request: ServerRequest) -> ServerAnswer? {
-        if let refusal = self.misdirection(of: request.head) { return refusal }
-        return self.readyAnswer(underAnyHost: request)
+        self.misdirection(of: request.head) ?? self.readyAnswer(underAnyHost: request)
     }
 
-    /// Returns the answer as ``readyAnswer(to:)`` does, but does not check the `Host` field.
+    /// Returns the same as ``readyAnswer(to:)``, without a check of the `Host` field.
     func readyAnswer(underAnyHost request: ServerRequest) -> ServerAnswer? {
         let head = request.head
         switch head.method {
@@ -139,7 +138,7 @@ final class ImageHandler: RequestHandling {
         if let refusal = self.misdirection(of: head) { return refusal }
         switch head.method {
         case .get, .head, .options: return nil
-        case .post where self.page?.takesPost(head.path) == true: return self.page?.refusal(ofPost: head)
+        case .post where self.takesPagePost(head): return self.page?.refusal(ofPost: head)
         case .post where self.purging.takesPost(head.path): return self.purging.refusal(of: head)
         case .post, .other: return self.answers.wrongMethod(self.methods(of: head))
         }
@@ -235,11 +234,15 @@ final class ImageHandler: RequestHandling {
     }
 
     private func takesPost(_ head: RequestHead) -> Bool {
-        self.page?.takesPost(head.path) == true || self.purging.takesPost(head.path)
+        self.takesPagePost(head) || self.purging.takesPost(head.path)
+    }
+
+    private func takesPagePost(_ head: RequestHead) -> Bool {
+        self.uploads != nil && PageHandler.takesPost(head.path)
     }
 
     private func postAnswer(to request: ServerRequest) async -> ServerAnswer {
-        if let page, page.takesPost(request.head.path) { return page.answer(toPost: request) }
+        if let page, PageHandler.takesPost(request.head.path) { return page.answer(toPost: request) }
         return await self.purging.answer(to: request)
     }
 
@@ -254,7 +257,7 @@ final class ImageHandler: RequestHandling {
         let key = RouteTable.Key(target: head.target, acceptsWebP: acceptsWebP)
         let now = Int(Date().timeIntervalSince1970)
         if let route = self.routes[key], route.address.options.expires.map({ $0 >= now }) ?? true { return route }
-        // Read the count before the rules and the purges, which may change meanwhile.
+        // Read the count before the planner and the purges, which may change meanwhile.
         let removalCount = self.routes.removalCount
         let route = try self.planner.route(for: head.target, acceptsWebP: acceptsWebP, now: now, purges: self.purges)
         self.routes.insert(route, for: key, madeAfter: removalCount)
@@ -271,7 +274,7 @@ final class ImageHandler: RequestHandling {
             ? self.loader.readyEncoded(image, as: encoding) : self.loader.cachedEncoded(image, as: encoding)
     }
 
-    /// Returns the image or the information that a request asks for, or the reason why it is missing.
+    /// Returns the image or the information that a request asks for, or an error.
     private func loadedAnswer(to request: ServerRequest) async -> ServerAnswer {
         let head = request.head
         let isInformation = Self.isInformation(head.target)
@@ -421,7 +424,7 @@ final class ImageHandler: RequestHandling {
 
     // MARK: Information
 
-    /// Returns the route of the source that a request wants to know about.
+    /// Returns the route of the source that an `/info` request names.
     private func informationRoute(for head: RequestHead) throws(RoutePlanner.Refusal) -> ImageRoute {
         let target = String(head.target.dropFirst("/info".utf8.count))
         let now = Int(Date().timeIntervalSince1970)

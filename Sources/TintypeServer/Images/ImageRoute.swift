@@ -49,7 +49,7 @@ final class ImageRoute: Sendable {
         let head: AnswerHead
         let notModified: AnswerHead
 
-        /// Creates the heads of an answer of `byteCount` bytes from its other fields.
+        /// Creates the heads of the 200 and the 304 for `byteCount` bytes.
         init(etag: String, source: LoadSource, fields: FieldLines, byteCount: Int) {
             self.etag = etag
             self.source = source

@@ -55,7 +55,7 @@ final class RoutePlanner: Sendable {
     /// Whether answers depend on the `Accept` field of requests.
     var readsAccept: Bool { self.images.readsAccept }
 
-    /// The signer that checks signatures; `nil` if there are no keys.
+    /// The signer for URLs; `nil` if there are no keys.
     var signer: URLSigner? { self.parser.settings.signer }
 
     /// Returns the route of a target.

@@ -8,14 +8,14 @@ struct PageHandler: Sendable {
     let configuration: ImageServer.Configuration
     let answers: ImageAnswers
     let uploads: UploadStore
-    /// The signer by the current keys, or `nil` if URLs have no signatures.
+    /// The signer with the current keys; `nil` if there are no keys.
     let signer: URLSigner?
 
     /// The answer at `/` of a server without a page.
     static let name = ServerAnswer.text(200, "tintype\n", fields: ["Cache-Control": "no-cache"])
 
     /// Whether the page sends a POST to this path.
-    func takesPost(_ path: String) -> Bool { path == "/upload" || path == "/sign" }
+    static func takesPost(_ path: String) -> Bool { path == "/upload" || path == "/sign" }
 
     /// Whether `Host` is a name of this server.
     ///

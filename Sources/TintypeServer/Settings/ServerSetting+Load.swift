@@ -14,7 +14,7 @@ extension ServerSetting {
         ServerSetting(
             "queue-time",
             .time,
-            "the longest time that a request waits for the others to its origin; default 3s"
+            "the longest wait for other requests to the same origin; default 3s"
         ) { $0.configuration.load.queueTime = $1 },
         ServerSetting(
             "queue-size",

@@ -42,8 +42,8 @@ extension TransformPipeline: ImageTransformer {
     public var key: String {
         self.transforms.map { transform in
             let key = transform.key
-            // Double the separator within keys, so that one key never looks like two. Most keys have none, and a search
-            // of their bytes is cheaper than one of their characters.
+            // Double the separator within keys, so that one key never looks like two. Most keys contain none, and bytes
+            // are cheaper to search than characters.
             return key.utf8.contains(UInt8(ascii: "|")) ? key.replacing("|", with: "||") : key
         }
         .joined(separator: "|.|")

@@ -9,7 +9,7 @@ import TintypeHTTP
 struct IdleConnectionsTests {
     private static let second: UInt64 = 1_000_000_000
 
-    /// Returns a connection without a request since `start`, which has received `input` meanwhile.
+    /// Returns a connection that has been idle since `start` and has received `input`.
     ///
     /// Negative descriptors belong to no socket.
     private static func connection(_ descriptor: CInt, since start: UInt64, input: String = "") -> Connection {
@@ -38,7 +38,7 @@ struct IdleConnectionsTests {
         #expect([first, second] == [-3, nil])
     }
 
-    @Test func `a head that is incomplete for a second makes its connection idle`() {
+    @Test func `a connection whose head takes over a second counts as idle`() {
         for (age, isTaken) in [(Self.second, false), (Self.second + 1, true)] {
             let slow = Self.connection(-1, since: 0, input: "GET /")
             var idle = IdleConnections(searchPeriod: Self.second)
@@ -47,7 +47,16 @@ struct IdleConnectionsTests {
         }
     }
 
-    @Test func `one search serves a whole period`() {
+    @Test func `a connection that has ended within a head makes no room`() {
+        let slow = (1...2).map { Self.connection(-CInt($0), since: UInt64($0), input: "GET /") }
+        var idle = IdleConnections(searchPeriod: Self.second)
+        let first = idle.takeLongest(of: slow, at: 2 * Self.second)?.descriptor
+        slow[1].phase = .closed
+        let second = idle.takeLongest(of: slow, at: 2 * Self.second)?.descriptor
+        #expect([first, second] == [-1, nil])
+    }
+
+    @Test func `a period has at most one search`() {
         var idle = IdleConnections(searchPeriod: Self.second)
         let connections = [Self.connection(-1, since: 0)]
         var taken = [idle.takeLongest(of: [nil], at: 0)]
@@ -55,7 +64,7 @@ struct IdleConnectionsTests {
         #expect(taken.map { $0?.descriptor } == [nil, nil, -1])
     }
 
-    @Test func `a connection that was put back is the next to go`() throws {
+    @Test func `a connection that was put back is taken next`() throws {
         let connections = (1...2).map { Self.connection(-CInt($0), since: UInt64($0)) }
         var idle = IdleConnections(searchPeriod: Self.second)
         let longest = idle.takeLongest(of: connections, at: 100)

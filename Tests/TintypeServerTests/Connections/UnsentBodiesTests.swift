@@ -24,7 +24,7 @@ struct UnsentBodiesTests {
         withExtendedLifetime((large, small)) {}
     }
 
-    @Test func `removing a body that nobody sends changes nothing`() {
+    @Test func `removing an unknown body keeps the count`() {
         let data = Data(count: 100)
         var bodies = UnsentBodies()
         bodies.remove(BodyIdentity(data))

@@ -89,9 +89,9 @@ import Testing
         }
     }
 
-    @Test func `rates are of counters`() {
+    @Test(arguments: ["rate(", "increase("]) func `rates and increases are of counters`(function: String) {
         for query in self.dashboard.queries {
-            for part in query.split(separator: "rate(").dropFirst() {
+            for part in query.split(separator: function, omittingEmptySubsequences: false).dropFirst() {
                 let name = String(part.prefix { $0 != "{" })
                 let isPart = ["_bucket", "_sum", "_count"].contains { name.hasSuffix($0) }
                 #expect(self.text.types[name] == "counter" || isPart, "\(name)")

@@ -425,6 +425,8 @@ import TintypeTestTraits
             let tag = try #require(own.headers["ETag"])
             #expect(await service.response(to: target, headers: ["If-None-Match": tag]).status == 304)
             #expect(await service.response(to: "/health", headers: [:]).status == 200)
+            // The program that received the request checks its host.
+            #expect(await service.response(to: target, headers: ["Host": "other.example"]).status == 200)
             for target in ["", "no-slash", "/a b", "/a\r\nX: y"] {
                 #expect(await service.response(to: target, headers: [:]).status >= 400, "\(target)")
             }
