@@ -2,6 +2,7 @@
 
 public import Synchronization
 public import TintypeCaching
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
 
@@ -134,10 +135,22 @@ extension ImageRequest {
     final class Derived: Sendable {
         @usableFromInline let keys: Keys
         @usableFromInline let verdict: Verdict
+        /// The encoding that was asked for last, and the key of the image in it.
+        ///
+        /// A new key and its name on disk take a microsecond, and a request usually has one encoding.
+        private let encoded = Locked<(encoding: OutputEncoding, key: CacheKey)?>(nil)
 
         init(_ keys: Keys, _ verdict: Verdict) {
             self.keys = keys
             self.verdict = verdict
+        }
+
+        /// Returns the key of the image in an encoding.
+        func key(as encoding: OutputEncoding) -> CacheKey {
+            if let key = self.encoded.withLock({ $0?.encoding == encoding ? $0?.key : nil }) { return key }
+            let key = encoding.key(of: self.keys.image)
+            self.encoded.withLock { $0 = (encoding, key) }
+            return key
         }
 
         /// The values that follow from the source, the rendering and the identifying options.

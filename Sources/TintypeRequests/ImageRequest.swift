@@ -186,6 +186,9 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The key of the image: the source, and all that is applied to it.
     public var key: CacheKey { self.storage.derived { $0.keys.image } }
 
+    /// Returns the key of the image in an encoding.
+    package func key(as encoding: OutputEncoding) -> CacheKey { self.storage.derived { $0.key(as: encoding) } }
+
     /// The key of the encoded bytes: the source, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.derived { $0.keys.source } }
 

@@ -138,25 +138,7 @@ public struct OutputEncoding: Sendable, Hashable {
     }
 
     /// Returns the key of an image in this encoding.
-    ///
-    /// A new key and its name on disk take a microsecond, so the keys in use are remembered.
-    package func key(of image: CacheKey) -> CacheKey {
-        let pair = EncodedPair(image: image, encoding: self)
-        if let key = Self.keys.withLock({ $0[pair] }) { return key }
-        let key = image.derived(self.name)
-        Self.keys.withLock { keys in
-            if keys.count >= 1_000 { keys.removeAll() }
-            keys[pair] = key
-        }
-        return key
-    }
-
-    private struct EncodedPair: Hashable {
-        let image: CacheKey
-        let encoding: OutputEncoding
-    }
-
-    private static let keys = Locked<[EncodedPair: CacheKey]>([:])
+    package func key(of image: CacheKey) -> CacheKey { image.derived(self.name) }
 
     /// Returns the name of the encoding in keys, made of all fields of the options, also of fields that are added
     /// later.

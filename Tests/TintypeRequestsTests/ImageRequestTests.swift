@@ -38,6 +38,17 @@ import TintypeTransforms
         #expect(Set(requests.map(\.sourceKey)).count == 6)
     }
 
+    @Test func `the key in an encoding follows the encoding and the request`() {
+        var request = ImageRequest(url: self.url)
+        let encodings: [OutputEncoding] = [.png, .png, .webp(), .png]
+        #expect(encodings.map { request.key(as: $0) } == encodings.map { $0.key(of: request.key) })
+        #expect(request.key(as: .png) != request.key(as: .webp()))
+        let original = request
+        request.transforms = [.resize(.width(100))]
+        #expect(request.key(as: .png) == OutputEncoding.png.key(of: request.key))
+        #expect(request.key(as: .png) != original.key(as: .png))
+    }
+
     @Test func `a request is described without credentials, and not longer than it takes`() throws {
         let secret = try #require(URL(string: "https://user:password@example.com/a.jpg"))
         #expect("\(ImageRequest(url: secret))" == "https://example.com/a.jpg")

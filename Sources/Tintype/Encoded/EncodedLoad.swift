@@ -23,7 +23,7 @@ struct EncodedLoad: Sendable {
 
     private var cache: CacheActor { self.services.cache }
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
-    private var key: CacheKey { self.encoding.key(of: self.request.key) }
+    private var key: CacheKey { self.request.key(as: self.encoding) }
 
     func run() async throws -> Kept<EncodedResponse> {
         let query = self.plan.policy == .reload ? CacheTiers.none : self.caching.query

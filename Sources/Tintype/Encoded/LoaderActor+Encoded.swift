@@ -59,7 +59,7 @@ extension LoaderActor {
             let choice = try await encoding.choice(for: fallback, isAnimated: false, by: self.services.encoding)
             let data = try await self.encode(fallback, as: choice.format, options: choice.options)
             let metadata = EncodedResponse.metadata(of: data, fallback, as: choice.format, origin: EntryMetadata())
-            let entry = EncodedEntry(key: encoding.key(of: request.key), data: data, metadata: metadata)
+            let entry = EncodedEntry(key: request.key(as: encoding), data: data, metadata: metadata)
             return EncodedResponse(entry, source: .fallback)
         }
     }
@@ -119,7 +119,7 @@ extension LoaderActor {
         as encoding: OutputEncoding
     ) async throws -> (file: CachedFile, response: EncodedResponse)? {
         let request = try await self.admitted(request)
-        let (key, rules) = (encoding.limited(by: request.options).key(of: request.key), self.services.rules)
+        let (key, rules) = (request.key(as: encoding.limited(by: request.options)), self.services.rules)
         let plan = rules.plan(for: request)
         let mark = self.changes.mark(of: rules.resourceKey(of: request))
         guard plan.policy != .reload, !self.services.hasGivenImage(for: request),

@@ -31,7 +31,7 @@ extension FlightTable.Product {
         mayServeStale: Bool
     ) {
         self = Self(.image, request, rules: rules, mayServeStale: mayServeStale)
-            .encoded(as: encoding.key(of: request.key), querying: caching.query)
+            .encoded(as: request.key(as: encoding), querying: caching.query)
     }
 }
 
