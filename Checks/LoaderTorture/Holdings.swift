@@ -7,7 +7,7 @@ import TintypeTestSupport
 struct Holdings {
     /// The bytes that runtimes and allocators hold for themselves, mainly for each thread.
     ///
-    /// libdispatch holds most of them: 64 bytes for each task that was once queued with others.
+    /// They do not grow with the calls.
     private static let heapTolerance = 512 << 10
 
     private let threads: [String]

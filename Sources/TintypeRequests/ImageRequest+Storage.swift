@@ -10,8 +10,8 @@ extension ImageRequest {
     /// The parts of a request, and the values derived from them.
     ///
     /// Sendable although unchecked: the parts change only while one request has the storage for itself, whose `mutating`
-    /// methods alone change it, as the elements of an array do. The derived values are immutable. The first thread that
-    /// needs them publishes them once; only such a change, or the end of the storage, releases them.
+    /// methods alone change it, as the elements of an array do. The derived values are immutable, or behind a lock. The
+    /// first thread that needs them publishes them once; only such a change, or the end of the storage, releases them.
     @usableFromInline
     final class Storage: @unchecked Sendable {
         var source: Source
