@@ -13,8 +13,9 @@
 //
 // The last three print "ready" when all connections have come so far, and end when standard input ends or the server
 // has closed all connections. Targets take turns, and a # in one is replaced by a number that counts up from FIRST.
-// After a status of 429 or 503, a connection waits PAUSE to 2 x PAUSE milliseconds, as Retry-After requests. FIELDS are
-// whole lines of the head. Each connection has an address of its own, because the server limits single clients.
+// After a status of 429 or 503, a connection waits once to twice as long as Retry-After requests, at least PAUSE
+// milliseconds; it does not wait if PAUSE is 0. FIELDS are whole lines of the head. Each connection has an address of its
+// own, because the server limits single clients.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +33,7 @@
 enum mode { LOAD, CLOSE, IDLE, MUTE, DRIP };
 enum state { CLOSED, CONNECTING, WAITING_HEAD, READING_BODY, PAUSED, RESTING };
 struct connection {
-    int descriptor, status, is_last;
+    int descriptor, status, is_last, retry_seconds;
     enum state state;
     double start;
     long body, filled;
@@ -150,7 +151,8 @@ static void finish(struct connection *c) {
         c->state = RESTING;
     } else if (pause_time > 0 && (c->status == 429 || c->status == 503)) {
         // Clients that wait equally long would come back together.
-        c->start = now() + pause_time * (1 + rand() / (double)RAND_MAX);
+        double pause = c->retry_seconds > pause_time ? c->retry_seconds : pause_time;
+        c->start = now() + pause * (1 + rand() / (double)RAND_MAX);
         c->state = PAUSED;
     } else {
         begin(c);
@@ -186,7 +188,9 @@ static int read_head(struct connection *c, long count) {
     c->status = atoi(c->head + 9);
     char *length = strcasestr(c->head, "\r\ncontent-length:");
     char *connection = strcasestr(c->head, "\r\nconnection: close");
+    char *retry = strcasestr(c->head, "\r\nretry-after:");
     c->is_last = connection != NULL;
+    c->retry_seconds = retry ? atoi(retry + 14) : 0;
     c->body = c->status == 304 || c->status == 204 ? 0 : length ? atol(length + 17) : -1;
     long extra = c->filled - (end + 4 - c->head);
     bytes += extra;

@@ -34,9 +34,14 @@ package final class DecodeLanes: Sendable {
 
     /// Creates `count` lanes, at least one.
     ///
-    /// Their threads start with their first job.
-    package convenience init(count: Int) {
-        self.init(count: count, startThread: POSIXThread.start)
+    /// Their threads start with their first job, and give way to other threads if `haveLowPriority` is true.
+    package convenience init(count: Int, haveLowPriority: Bool = false) {
+        self.init(count: count) { (name, main) throws(ThreadError) in
+            try POSIXThread.start(name: name) {
+                if haveLowPriority { POSIXThread.lowerPriority() }
+                main()
+            }
+        }
     }
 
     init(count: Int, startThread: @escaping POSIXThread.Starter) {

@@ -10,6 +10,13 @@ public enum ThisProcess {
         (try? Self.text(of: "/proc/thread-self/comm")) ?? ""
     }
 
+    /// The nice value of the calling thread.
+    public static var threadNiceValue: Int {
+        // Behind the name, the fields begin with the third one.
+        let fields = (try? Self.text(of: "/proc/thread-self/stat"))?.split(separator: ")").last?.split(separator: " ")
+        return fields.flatMap { $0.count > 16 ? Int($0[16]) : nil } ?? 0
+    }
+
     /// The names of all threads.
     public static var threadNames: [String] {
         let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
@@ -19,6 +26,13 @@ public enum ThisProcess {
     /// The number of open file descriptors.
     public static var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
+
+    /// The number of descriptors for which the kernel has room without a larger table.
+    public static var descriptorRoom: Int {
+        let status = (try? String(decoding: Data(contentsOf: URL(filePath: "/proc/self/status")), as: UTF8.self)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("FDSize:") }
+        return line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0
     }
 
     /// The size of the address space in bytes.

@@ -45,6 +45,18 @@ final class ListeningSocket {
         close(self.descriptor)
     }
 
+    /// Makes room for `count` connections in the process's table of descriptors.
+    ///
+    /// Otherwise the kernel doubles the table each time it is full, which stops the loop for about 10 ms in a process with
+    /// threads.
+    func reserveDescriptors(_ count: Int) {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        let highest = CInt(clamping: min(UInt64(limit.rlim_cur), UInt64(max(1, count))) - 1)
+        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, highest)
+        if copy >= 0 { close(copy) }
+    }
+
     /// Whether `address` can be reached from this machine only.
     static func isLoopback(_ address: String) throws(ListenError) -> Bool {
         let host = try self.split(address).host

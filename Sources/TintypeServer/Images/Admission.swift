@@ -66,6 +66,11 @@ final class Admission: Sendable {
         self.state.withLock { $0.refusal(origin, client) }
     }
 
+    /// Returns the seconds that a client should wait after a refusal.
+    func retrySeconds(after refusal: Refusal, at time: ContinuousClock.Instant) -> Int {
+        self.state.withLock { $0.retrySeconds(after: refusal, at: time) }
+    }
+
     /// The number of requests that have a place, the limit on that number, and the age of the oldest request.
     func figures(at time: ContinuousClock.Instant) -> (count: Int, limit: Int, oldest: Duration) {
         self.state.withLock { ($0.count, $0.totalLimit, $0.oldestAge(at: time)) }
@@ -85,6 +90,12 @@ struct AdmissionState {
     private var lastNumber: UInt64 = 0
     /// The mean time in seconds that a lane works on an image; an estimate at first.
     private var laneTime = 0.05
+    /// The time at which the client that was refused last should come back.
+    private var lastReturn: ContinuousClock.Instant?
+
+    /// The clients that are called back for each place, because not all of them come.
+    private static let clientsPerPlace = 4.0
+    private static let retrySeconds = 1.0...30
 
     private struct Pair: Hashable {
         let origin: String
@@ -129,12 +140,29 @@ struct AdmissionState {
         return self.count < total && self.origins[origin, default: 0] < limit ? nil : .overload
     }
 
+    /// Returns the seconds that a client should wait after a refusal.
+    ///
+    /// The clients of an overloaded server return one after the other, as fast as it makes images. If all came back after
+    /// a second, refusing them again would take the time that the images need.
+    mutating func retrySeconds(after refusal: Admission.Refusal, at time: ContinuousClock.Instant) -> Int {
+        let limits = Self.retrySeconds
+        guard refusal == .overload else { return Int(limits.lowerBound) }
+        let first = time + .seconds(limits.lowerBound)
+        let step = self.laneTime / Double(self.slotCount) / Self.clientsPerPlace
+        let next = max(first, (self.lastReturn ?? first) + .seconds(step))
+        let last = min(next, time + .seconds(limits.upperBound))
+        self.lastReturn = last
+        return Int((time.duration(to: last) / .seconds(1)).rounded())
+    }
+
     mutating func enter(
         _ origin: String,
         _ client: ClientAddress,
         at time: ContinuousClock.Instant
     ) throws(Admission.Refusal) -> UInt64 {
         if let refusal = self.refusal(origin, client) { throw refusal }
+        // The clients that were called back have not come.
+        if self.count < self.limit / 2 { self.lastReturn = nil }
         self.lastNumber += 1
         self.starts[self.lastNumber] = time
         self.origins[origin, default: 0] += 1

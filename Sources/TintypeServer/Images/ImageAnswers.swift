@@ -15,7 +15,7 @@ final class ImageAnswers: Sendable {
         self.configuration = configuration
     }
 
-    /// The seconds in `Retry-After`, unless the origin names a time.
+    /// The seconds in `Retry-After`, unless the origin or the queue names a time.
     private static let retrySeconds = 1
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
@@ -291,14 +291,15 @@ final class ImageAnswers: Sendable {
     }
 
     /// Returns the answer to a request for which there is no place.
-    func answer(_ refusal: Admission.Refusal) -> ServerAnswer {
+    func answer(_ refusal: Admission.Refusal, retrySeconds: Int) -> ServerAnswer {
         self.errorAnswer(
             refusal.status,
             refusal == .client ? "Too many requests" : "The server is busy",
             AnswerNote(
                 errorCode: refusal == .client ? "client" : "overload",
                 message: "No place is free for the request."
-            )
+            ),
+            wait: "\(retrySeconds)"
         )
     }
 

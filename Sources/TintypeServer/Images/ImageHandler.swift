@@ -110,7 +110,7 @@ final class ImageHandler: RequestHandling {
                 return self.refusal(503, "The image took too long a moment ago.")
             }
             // Refuse at once, because a task would be refused as well.
-            if let refusal { return self.answers.answer(refusal) }
+            if let refusal { return self.answer(to: refusal) }
             return nil
         } catch {
             return self.answers.answer(error)
@@ -290,7 +290,7 @@ final class ImageHandler: RequestHandling {
             return try await isInformation
                 ? self.informationAnswer(of: route, to: head) : self.imageAnswer(of: route, place, to: head)
         } catch let refusal as Admission.Refusal {
-            return self.answers.answer(refusal)
+            return self.answer(to: refusal)
         } catch is CancellationError {
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
@@ -298,6 +298,10 @@ final class ImageHandler: RequestHandling {
         } catch {
             return self.refusal(500, "The image could not be \(isInformation ? "read" : "made").")
         }
+    }
+
+    private func answer(to refusal: Admission.Refusal) -> ServerAnswer {
+        self.answers.answer(refusal, retrySeconds: self.admission.retrySeconds(after: refusal, at: .now))
     }
 
     /// Takes a place for a request, or shares the place of another request for the same image.

@@ -72,6 +72,27 @@ import Testing
         #expect(self.enter(&state, 100) == 30)
     }
 
+    @Test func `an overloaded server calls its clients back one after the other, within 30 seconds`() {
+        var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
+        // Two lanes that need 50 ms for an image make 40 a second, so 160 clients return in each second.
+        let waits = (0..<8_000).map { _ in state.retrySeconds(after: .overload, at: self.start) }
+        #expect(waits.first == 1 && waits.last == 30)
+        #expect(waits.count { $0 == 5 } == 160)
+        #expect(state.retrySeconds(after: .client, at: self.start) == 1)
+        #expect(state.retrySeconds(after: .overload, at: self.start + .seconds(40)) == 1)
+    }
+
+    @Test func `a server whose refused clients do not return calls the next ones back at once`() throws {
+        var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
+        for _ in 0..<1_000 { _ = state.retrySeconds(after: .overload, at: self.start) }
+        #expect(self.enter(&state, 20) == 20)
+        #expect(state.retrySeconds(after: .overload, at: self.start) == 1)
+        // Places run short again.
+        for _ in 0..<1_000 { _ = state.retrySeconds(after: .overload, at: self.start) }
+        #expect(self.enter(&state, 1) == 1)
+        #expect(state.retrySeconds(after: .overload, at: self.start) > 5)
+    }
+
     @Test func `a client that waits for slow origins leaves places for others`() {
         var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         let taken = (0..<20).reduce(0) { $0 + self.enter(&state, 40, origin: "slow \($1)") }
