@@ -196,7 +196,12 @@ package actor DecodeLane {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     init(index: Int, startThread: @escaping POSIXThread.Starter) {
-        self.executor = ThreadExecutor(name: "tintype-code-\(index)", startThread: startThread)
+        self.executor = ThreadExecutor(
+            name: "tintype-code-\(index)",
+            startThread: startThread,
+            // Images that follow at once use the memory of earlier ones again.
+            pause: (milliseconds: 1_000, work: { MemoryBudget.giveBack() })
+        )
     }
 
     nonisolated func start() throws(ThreadError) { try self.executor.start() }

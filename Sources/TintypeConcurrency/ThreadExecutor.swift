@@ -21,6 +21,10 @@ public final class ThreadExecutor: SerialExecutor {
     ///
     /// Sound: semaphores are made for many threads, and it lives as long as the executor.
     private nonisolated(unsafe) let wakeup = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    private let pause: Pause?
+
+    /// Work that the thread does once when it has had no job for some milliseconds.
+    package typealias Pause = (milliseconds: Int, work: @Sendable () -> Void)
 
     /// Creates an executor whose thread is called `name` (15 bytes are kept).
     ///
@@ -34,9 +38,10 @@ public final class ThreadExecutor: SerialExecutor {
         self.init(name: name, startThread: POSIXThread.start)
     }
 
-    package init(name: String, startThread: @escaping POSIXThread.Starter) {
+    package init(name: String, startThread: @escaping POSIXThread.Starter, pause: Pause? = nil) {
         self.name = name
         self.starter = startThread
+        self.pause = pause
         self.queue = JobQueue(name: name)
         sem_init(self.wakeup, 0, 0)
     }
@@ -121,10 +126,25 @@ public final class ThreadExecutor: SerialExecutor {
         while true {
             switch self.queue.next(&batch) {
             case .run: self.queue.run(&batch, on: self)
-            case .sleep, .park: sem_wait(self.wakeup)
+            case .sleep: self.sleep()
+            case .park: sem_wait(self.wakeup)
             case .end: return
             }
         }
+    }
+
+    private func sleep() {
+        if let pause {
+            var end = timespec()
+            // A change of the clock only moves the work of the pause.
+            clock_gettime(CLOCK_REALTIME, &end)
+            let nanoseconds = end.tv_nsec + pause.milliseconds * 1_000_000
+            end.tv_sec += nanoseconds / 1_000_000_000
+            end.tv_nsec = nanoseconds % 1_000_000_000
+            guard sem_timedwait(self.wakeup, &end) != 0, errno == ETIMEDOUT else { return }
+            pause.work()
+        }
+        sem_wait(self.wakeup)
     }
 }
 

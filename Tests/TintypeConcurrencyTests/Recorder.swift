@@ -11,8 +11,12 @@ actor Recorder {
     private(set) var values: [Int] = []
     private(set) var threadNames: Set<String> = []
 
-    init(name: String = "recorder", startThread: @escaping POSIXThread.Starter = POSIXThread.start) {
-        self.executor = ThreadExecutor(name: name, startThread: startThread)
+    init(
+        name: String = "recorder",
+        startThread: @escaping POSIXThread.Starter = POSIXThread.start,
+        pause: ThreadExecutor.Pause? = nil
+    ) {
+        self.executor = ThreadExecutor(name: name, startThread: startThread, pause: pause)
     }
 
     func append(_ value: Int) {

@@ -33,6 +33,19 @@ import TintypeTestTraits
         #expect(ThisProcess.threadNames.contains("lazy-thread"))
     }
 
+    @Test func `does the work of a pause on its thread, after each time with jobs`() async {
+        let (pauses, continuation) = AsyncStream.makeStream(of: String.self)
+        let recorder = Recorder(name: "pausing", pause: (milliseconds: 1, { continuation.yield(ThisProcess.threadName) }))
+        defer { recorder.executor.shutdown() }
+        var iterator = pauses.makeAsyncIterator()
+        for index in 0..<3 {
+            await recorder.append(index)
+            let name = await iterator.next()
+            #expect(name == "pausing")
+        }
+        #expect(await recorder.values == [0, 1, 2])
+    }
+
     @Test(arguments: [2, 8])
     func `keeps the order of each producer`(producers: Int) async {
         let recorder = Recorder()

@@ -30,6 +30,16 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `the table of descriptors has room for all connections from the start`() async throws {
+        // A process of its own has a small table.
+        await #expect(processExitsWith: .success) {
+            precondition(ThisProcess.descriptorRoom < 4_096)
+            try await ScriptedServer.run([:], limits: { $0.connectionCount = 4_096 }) { _ in
+                precondition(ThisProcess.descriptorRoom >= 4_096)
+            }
+        }
+    }
+
     @Test func `pipelined answers come in the order of the requests, whether they are ready or waited for`()
         async throws
     {
