@@ -14,8 +14,8 @@
 // The last three print "ready" when all connections have come so far, and end when standard input ends or the server
 // has closed all connections. Targets take turns, and a # in one is replaced by a number that counts up from FIRST.
 // After a status of 429 or 503, a connection waits once to twice as long as Retry-After requests, at least PAUSE
-// milliseconds; it does not wait if PAUSE is 0. FIELDS are whole lines of the head. Each connection has an address of its
-// own, because the server limits single clients.
+// milliseconds; it does not wait if PAUSE is 0. FIELDS are whole lines of the head. Each connection has an address of
+// its own, because the server limits single clients.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

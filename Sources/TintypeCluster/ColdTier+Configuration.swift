@@ -139,7 +139,7 @@ struct StoreLocation: Sendable {
         let bucket = path.prefix { $0 != UInt8(ascii: "/") }
         self.bucket = String(decoding: bucket, as: UTF8.self)
         guard S3Object.isBucket(self.bucket) else {
-            throw .badLocation("has no name of a bucket behind s3:// (keys are parameters of their own)")
+            throw .badLocation("has no valid name of a bucket behind s3:// (keys are parameters of their own)")
         }
         let slash = UInt8(ascii: "/")
         let rest = PercentEncoding.decode(path[bucket.endIndex...])

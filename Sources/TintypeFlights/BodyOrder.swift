@@ -120,7 +120,9 @@ package struct BodyOrder: Sendable {
         self.sources[key]?.flights.remove(id)
         self.sources[key]?.replacement?.olderFlights.remove(id)
         if self.sources[key]?.replacement?.olderFlights.isEmpty ?? false { self.sources[key]?.replacement = nil }
-        if let source = self.sources[key], source.flights.isEmpty, source.images.isEmpty { self.forget(key) }
+        guard let source = self.sources[key], source.flights.isEmpty else { return }
+        // An empty set that had elements still has memory for them.
+        if source.images.isEmpty { self.forget(key) } else { self.sources[key]?.flights = [] }
     }
 
     // MARK: Bodies and images

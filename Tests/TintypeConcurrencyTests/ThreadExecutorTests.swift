@@ -35,7 +35,10 @@ import TintypeTestTraits
 
     @Test func `does the work of a pause on its thread, after each time with jobs`() async {
         let (pauses, continuation) = AsyncStream.makeStream(of: String.self)
-        let recorder = Recorder(name: "pausing", pause: (milliseconds: 1, { continuation.yield(ThisProcess.threadName) }))
+        let recorder = Recorder(
+            name: "pausing",
+            pause: (milliseconds: 1, { continuation.yield(ThisProcess.threadName) })
+        )
         defer { recorder.executor.shutdown() }
         var iterator = pauses.makeAsyncIterator()
         for index in 0..<3 {

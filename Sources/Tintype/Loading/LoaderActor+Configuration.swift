@@ -143,7 +143,7 @@ extension LoaderActor {
         /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core
         /// that the process may use, under the quota of its cgroup.
         public var laneCount = ProcessorBudget().threadCount
-        /// Whether the lanes give way to the other threads of the process, as those of a server must; default false.
+        /// Whether the lanes give way to the other threads of the process; default false.
         package var lanesHaveLowPriority = false
         /// Whether lanes that have nothing to do help with one large image; default true.
         ///

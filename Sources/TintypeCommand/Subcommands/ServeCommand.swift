@@ -13,7 +13,7 @@ struct ServeCommand: Subcommand {
         """
         Answers imgproxy's URLs with images that are loaded, changed and cached. It is ready when it has
         printed one line with its address. SIGTERM finishes the answers that have begun, and ends it;
-        SIGHUP reads the file and the presets again and applies keys and presets.
+        SIGHUP reads the file and the presets again and applies the settings of URLs, such as keys.
 
         Usage: tintype serve [options]
 
@@ -120,7 +120,10 @@ struct ServeCommand: Subcommand {
             } catch {
                 throw UsageError(error.message)
             }
-            server.log(.info, "The keys and presets were read again. Other settings need a restart.")
+            server.log(
+                .info,
+                "The settings of URLs, such as keys and presets, were read again. Other settings need a restart."
+            )
         } catch {
             guard !Task.isCancelled else { return }
             server.log(.error, "The old settings stay: \(ErrorText(error).line)")

@@ -119,7 +119,7 @@ final class RoutePlanner: Sendable {
         var decoding = self.limits
         if let count = limits.sourcePixelCount {
             decoding.maximumPixels = count
-            decoding.maximumAnimationPixels = count
+            if self.images.maximumFrames > 1 { decoding.maximumAnimationPixels = count }
         }
         if limits.framePixelCount > 0 { decoding.maximumPixels = limits.framePixelCount }
         request.transport.decodingLimits = decoding

@@ -277,7 +277,9 @@ enum WrittenFormats {
             throw value.error(allowed: "formats such as \(Self.all.map(\.name).joined(separator: ", "))")
         }
         guard Self.all.contains(format) else {
-            warnings.append("\(value.spelling) names \(name), which has no effect: Tintype does not write that format.")
+            warnings.append(
+                "\(value.spelling) names \(name), which has no effect: Tintype neither reads nor writes that format."
+            )
             return nil
         }
         return format
