@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import TintypeConcurrency
 
 /// A small set of lanes on which images are decoded, transformed and encoded.
@@ -31,17 +32,14 @@ package final class DecodeLanes: Sendable {
     ///
     /// A lane runs its jobs in the order in which it got them, so it gets no job before a turn is free.
     private let turns: WeightedGate
+    /// The number of jobs that have ended.
+    private let endedCount = Atomic<Int>(0)
 
     /// Creates `count` lanes, at least one.
     ///
-    /// Their threads start with their first job, and give way to other threads if `haveLowPriority` is true.
-    package convenience init(count: Int, haveLowPriority: Bool = false) {
-        self.init(count: count) { (name, main) throws(ThreadError) in
-            try POSIXThread.start(name: name) {
-                if haveLowPriority { POSIXThread.lowerPriority() }
-                main()
-            }
-        }
+    /// Their threads start with their first job.
+    package convenience init(count: Int) {
+        self.init(count: count, startThread: POSIXThread.start)
     }
 
     init(count: Int, startThread: @escaping POSIXThread.Starter) {
@@ -60,9 +58,17 @@ package final class DecodeLanes: Sendable {
     package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         try await self.withTurn {
             let index = try self.takeLane()
-            defer { self.loads.withLock { $0[index].count -= 1 } }
+            defer {
+                self.loads.withLock { $0[index].count -= 1 }
+                self.endedCount.wrappingAdd(1, ordering: .relaxed)
+            }
             return try await self.lanes[index].run(work)
         }
+    }
+
+    /// The number of jobs with a client that run or wait for their turn, and the number of all jobs that have ended.
+    package var progress: (active: Int, ended: Int) {
+        (self.turns.usedWeight + self.turns.waiterCount, self.endedCount.load(ordering: .relaxed))
     }
 
     /// Runs `operation` in its turn: the next free lane is for the client with the fewest jobs on lanes.
@@ -199,8 +205,8 @@ package actor DecodeLane {
         self.executor = ThreadExecutor(
             name: "tintype-code-\(index)",
             startThread: startThread,
-            // Images that follow at once use the memory of earlier ones again.
-            pause: (milliseconds: 1_000, work: { MemoryBudget.giveBack() })
+            // Images in quick succession reuse the memory of earlier ones.
+            pause: (milliseconds: 1_000, work: MemoryBudget.freeBlocks)
         )
     }
 

@@ -35,9 +35,12 @@ package struct MemoryBudget: Sendable {
         return byteCount <= self.freeByteCount
     }
 
+    /// Frees the blocks of pixels that are kept for the next image.
+    package static func freeBlocks() { cshims_drop_blocks() }
+
     /// Returns unused memory to the system: kept blocks and the free pages of the heap, which count as used until then.
     package static func giveBack() {
-        cshims_drop_blocks()
+        self.freeBlocks()
         _ = cshims_trim_heap()
     }
 

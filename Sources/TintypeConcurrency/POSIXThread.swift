@@ -75,13 +75,6 @@ package struct POSIXThread: Sendable {
         cshims_prefer_short_slices(100_000)
     }
 
-    /// Lowers the priority of the calling thread, which then gets a third of the processor time of each other thread that
-    /// wants the same processor.
-    package static func lowerPriority() {
-        // On Linux, the nice value belongs to the thread.
-        _ = nice(5)
-    }
-
     /// The identity of the calling thread, for comparison only; never 0.
     package static var currentID: UInt { UInt(pthread_self()) }
 }

@@ -121,7 +121,7 @@ package struct BodyOrder: Sendable {
         self.sources[key]?.replacement?.olderFlights.remove(id)
         if self.sources[key]?.replacement?.olderFlights.isEmpty ?? false { self.sources[key]?.replacement = nil }
         guard let source = self.sources[key], source.flights.isEmpty else { return }
-        // An empty set that had elements still has memory for them.
+        // A set keeps its memory when its last element is removed.
         if source.images.isEmpty { self.forget(key) } else { self.sources[key]?.flights = [] }
     }
 

@@ -39,6 +39,12 @@ package struct GatedLanes: Sendable {
         max(self.gate.oldestWait(at: time), self.lanes.oldestWait(at: time))
     }
 
+    /// The number of jobs that wait for memory or are on the lanes, and the number of jobs that have ended.
+    package var progress: (active: Int, ended: Int) {
+        let progress = self.lanes.progress
+        return (progress.active + self.gate.waiterCount, progress.ended)
+    }
+
     // MARK: Work without weight
 
     /// Runs `work` on a lane, and reports the wait for the lane.

@@ -104,8 +104,6 @@ extension ImageServer {
             loader.downloads.totalTimeout = .seconds(10)
             loader.downloads.minimumSpeed = DownloadActor.MinimumSpeed(bytesPerSecond: 1_000, period: .seconds(5))
             loader.downloads.networkPolicy = .publicInternet
-            // Hits and refusals must not wait while all processors make images.
-            loader.lanesHaveLowPriority = true
             return loader
         }
     }

@@ -58,7 +58,7 @@ public final class ImageServer: Sendable {
         var metrics: (server: ConnectionActor, address: String)?
         do {
             if let address = configuration.metricsAddress {
-                metrics = try await ConnectionActor.start(at: address, handler: service.handler.status)
+                metrics = try await ConnectionActor.start(at: address, handler: service.handler.status, limits: limits)
             }
             let connections = try await ConnectionActor.start(
                 at: configuration.listenAddress,

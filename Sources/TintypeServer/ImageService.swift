@@ -44,10 +44,9 @@ public final class ImageService: Sendable {
     /// - Throws: ``SettingError`` if the configuration is invalid.
     public init(_ configuration: ImageServer.Configuration) async throws {
         try configuration.check()
-        var configuration = configuration
-        // Still images need only the first frame, so the pixels of the others do not count.
-        if configuration.images.maximumFrames == 1 { configuration.loader.limits.maximumAnimationPixels = .max }
         var loading = configuration.loader
+        // Still images need only the first frame, so the pixels of the others do not count.
+        if configuration.images.maximumFrames == 1 { loading.limits.maximumAnimationPixels = .max }
         try Self.checkFolder(of: loading.disk)
         try Self.checkAuthorities(of: loading.downloads.tls)
         let uploads = configuration.showsPage == true ? UploadStore() : nil

@@ -19,15 +19,6 @@ import TintypeTestTraits
         #expect(!ThisProcess.threadName.hasPrefix("tintype-code"))
     }
 
-    @Test(arguments: [false, true]) func `lanes of a server have a lower priority than its other threads`(
-        haveLowPriority: Bool
-    ) async throws {
-        let lanes = DecodeLanes(count: 1, haveLowPriority: haveLowPriority)
-        let own = ThisProcess.threadNiceValue
-        let nice = try await lanes.run { ThisProcess.threadNiceValue }
-        #expect(nice == min(19, own + (haveLowPriority ? 5 : 0)))
-    }
-
     @Test(arguments: [1, 2, 3]) func `at most one piece runs on a lane`(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         let running = Locked((now: 0, most: 0))

@@ -107,9 +107,17 @@ import TintypeTestTraits
         let process = try await self.start("--config", "serve.conf")
         for (content, words) in [
             ("key = 01\nsalt = 01\n", "read again"), ("key = 0\nsalt = 01\n", "The old settings stay: Key 1"),
-            ("", "The old settings stay: there are no keys"), ("key = 02\nsalt = 02\n", "read again"),
+            ("", "The old settings stay: there are no keys"),
+            ("pipe", "The old settings stay: serve.conf of --config is a pipe"),
+            ("key = 02\nsalt = 02\n", "read again"),
         ] {
-            try folder.write(content.utf8, to: "serve.conf")
+            let path = folder.url(of: "serve.conf").path(percentEncoded: false)
+            unlink(path)
+            if content == "pipe" {
+                #expect(mkfifo(path, 0o600) == 0)
+            } else {
+                try folder.write(content.utf8, to: "serve.conf")
+            }
             let before = self.text(of: "errors").count
             process.signal(SIGHUP)
             await until { self.text(of: "errors").dropFirst(before).contains("\n") }

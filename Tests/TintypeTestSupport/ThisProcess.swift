@@ -10,13 +10,6 @@ public enum ThisProcess {
         (try? Self.text(of: "/proc/thread-self/comm")) ?? ""
     }
 
-    /// The nice value of the calling thread.
-    public static var threadNiceValue: Int {
-        // Behind the name, the fields begin with the third one.
-        let fields = (try? Self.text(of: "/proc/thread-self/stat"))?.split(separator: ")").last?.split(separator: " ")
-        return fields.flatMap { $0.count > 16 ? Int($0[16]) : nil } ?? 0
-    }
-
     /// The names of all threads.
     public static var threadNames: [String] {
         let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []

@@ -48,7 +48,8 @@ enum ServerConnections {
         return try await TintypeServe.with(session) { serve in
             let hit = HTTPLoad.Requests(connections: 4, targets: [target], count: 1_000)
             _ = try await load.run(hit, to: serve.server)
-            try await Task.sleep(for: .seconds(1))
+            // After a second without work, the lanes free their blocks.
+            try await Task.sleep(for: .seconds(2))
             let before = serve.server.residentBytes
             let idle = HTTPLoad.Requests(connections: 10_000, targets: [target], mode: .idle)
             let holding = try await load.hold(idle, to: serve.server)

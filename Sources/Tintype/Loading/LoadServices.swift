@@ -32,7 +32,7 @@ final class LoadServices: Sendable {
         activities: ActivityCenter
     ) {
         let lanes = GatedLanes(
-            DecodeLanes(count: configuration.laneCount, haveLowPriority: configuration.lanesHaveLowPriority),
+            DecodeLanes(count: configuration.laneCount),
             gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
             usesIdleLanes: configuration.usesIdleLanes
         )

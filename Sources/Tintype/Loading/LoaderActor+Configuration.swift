@@ -143,8 +143,6 @@ extension LoaderActor {
         /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core
         /// that the process may use, under the quota of its cgroup.
         public var laneCount = ProcessorBudget().threadCount
-        /// Whether the lanes give way to the other threads of the process; default false.
-        package var lanesHaveLowPriority = false
         /// Whether lanes that have nothing to do help with one large image; default true.
         ///
         /// They decode bands of baseline JPEGs with restart markers from two megapixels on, and inflate PNGs with more than

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import TintypeServer
 
 /// `tintype serve`: answers imgproxy's URLs with images.
@@ -106,9 +107,13 @@ struct ServeCommand: Subcommand {
         await Task(name: "drain") { await server.shutdown() }.value
     }
 
-    /// Reads the settings again, and applies keys and presets; with a mistake in them, the old ones stay.
+    /// Reads the settings again, and applies the settings of URLs; with a mistake in them, the old ones stay.
     private func reload(_ server: ImageServer, isSigned: Bool) {
         do throws(UsageError) {
+            // Opening a pipe would wait for its writer.
+            if let config, config.isPipe {
+                throw UsageError("\(config.text.abbreviated) of --config is a pipe, which is read only at the start.")
+            }
             let settings = try self.settings()
             // A file that is empty for a moment must not open the server.
             guard !isSigned || !settings.configuration.addresses.keys.isEmpty else {
@@ -171,5 +176,13 @@ struct ServeCommand: Subcommand {
             throw UsageError("the file \(name) of --config is no text in UTF-8 of up to 4 MB")
         }
         return text
+    }
+}
+
+extension Argument {
+    /// Whether the file of this name is a pipe.
+    fileprivate var isPipe: Bool {
+        var status = stat()
+        return self.withPath { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 }

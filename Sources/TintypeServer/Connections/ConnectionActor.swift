@@ -83,7 +83,8 @@ actor ConnectionActor: SocketActor {
     ) async throws(ListenError) -> (server: ConnectionActor, address: String) {
         let listener = try ListeningSocket(address)
         let name = listener.address
-        listener.reserveDescriptors(limits.connectionCount)
+        var limits = limits
+        limits.connectionCount = listener.reserveDescriptors(limits.connectionCount)
         do {
             // The epoll set, its wakeup, a listener and a few connections.
             let loop = try SocketLoop(name: "tintype-server", descriptorCount: 16)

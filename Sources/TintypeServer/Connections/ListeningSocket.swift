@@ -45,16 +45,19 @@ final class ListeningSocket {
         close(self.descriptor)
     }
 
-    /// Makes room for `count` connections in the process's table of descriptors.
+    /// Makes room for `count` connections in the process's table of descriptors, and returns the number for which its limit
+    /// has room.
     ///
     /// Otherwise the kernel doubles the table each time it is full, which stops the loop for about 10 ms in a process with
-    /// threads.
-    func reserveDescriptors(_ count: Int) {
+    /// threads. A quarter of a small limit is for files and origins.
+    func reserveDescriptors(_ count: Int) -> Int {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        let highest = CInt(clamping: min(UInt64(limit.rlim_cur), UInt64(max(1, count))) - 1)
-        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, highest)
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return count }
+        let descriptors = Int(clamping: limit.rlim_cur)
+        let room = max(1, min(count, descriptors - min(descriptors / 4, 512)))
+        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, CInt(clamping: room - 1))
         if copy >= 0 { close(copy) }
+        return room
     }
 
     /// Whether `address` can be reached from this machine only.

@@ -35,7 +35,7 @@ final class Admission: Sendable {
 
         /// Reports the time that a lane has worked on the image, which measures the speed of the server.
         func didMakeImage(in time: Duration) {
-            self.admission.state.withLock { $0.didMakeImage(in: time) }
+            self.admission.state.withLock { $0.didMakeImage(in: time, at: .now) }
         }
 
         deinit {
@@ -67,8 +67,8 @@ final class Admission: Sendable {
     }
 
     /// Returns the seconds that a client should wait after a refusal.
-    func retrySeconds(after refusal: Refusal, at time: ContinuousClock.Instant) -> Int {
-        self.state.withLock { $0.retrySeconds(after: refusal, at: time) }
+    func retrySeconds(after refusal: Refusal, _ client: ClientAddress, at time: ContinuousClock.Instant) -> Int {
+        self.state.withLock { $0.retrySeconds(after: refusal, client, at: time) }
     }
 
     /// The number of requests that have a place, the limit on that number, and the age of the oldest request.
@@ -89,13 +89,20 @@ struct AdmissionState {
     private var pairs: [Pair: Int] = [:]
     private var lastNumber: UInt64 = 0
     /// The mean time in seconds that a lane works on an image; an estimate at first.
-    private var laneTime = 0.05
-    /// The time at which the client that was refused last should come back.
+    private var laneTime = AdmissionState.firstLaneTime
+    private var lastImage: ContinuousClock.Instant?
+    /// The times at which the refused clients should come back.
+    private var returns: [ClientAddress: ContinuousClock.Instant] = [:]
     private var lastReturn: ContinuousClock.Instant?
 
+    private static let firstLaneTime = 0.05
+    /// The time without an image after which the lanes are estimated anew.
+    private static let restTime: Duration = .seconds(10)
     /// The clients that are called back for each place, because not all of them come.
     private static let clientsPerPlace = 4.0
     private static let retrySeconds = 1.0...30
+    /// The most refused clients to remember; with more, all are forgotten.
+    private static let returnLimit = 16_384
 
     private struct Pair: Hashable {
         let origin: String
@@ -143,16 +150,28 @@ struct AdmissionState {
     /// Returns the seconds that a client should wait after a refusal.
     ///
     /// The clients of an overloaded server return one after the other, as fast as it makes images. If all came back after
-    /// a second, refusing them again would take the time that the images need.
-    mutating func retrySeconds(after refusal: Admission.Refusal, at time: ContinuousClock.Instant) -> Int {
+    /// a second, refusing them again would take the time that the images need. A client that does not wait gets the same
+    /// time again, so it cannot delay the others.
+    mutating func retrySeconds(
+        after refusal: Admission.Refusal,
+        _ client: ClientAddress,
+        at time: ContinuousClock.Instant
+    ) -> Int {
         let limits = Self.retrySeconds
         guard refusal == .overload else { return Int(limits.lowerBound) }
         let first = time + .seconds(limits.lowerBound)
+        if let known = self.returns[client.network], known >= first { return Self.seconds(from: time, to: known) }
         let step = self.laneTime / Double(self.slotCount) / Self.clientsPerPlace
         let next = max(first, (self.lastReturn ?? first) + .seconds(step))
         let last = min(next, time + .seconds(limits.upperBound))
         self.lastReturn = last
-        return Int((time.duration(to: last) / .seconds(1)).rounded())
+        if self.returns.count >= Self.returnLimit { self.returns = [:] }
+        self.returns[client.network] = last
+        return Self.seconds(from: time, to: last)
+    }
+
+    private static func seconds(from time: ContinuousClock.Instant, to end: ContinuousClock.Instant) -> Int {
+        Int((time.duration(to: end) / .seconds(1)).rounded())
     }
 
     mutating func enter(
@@ -161,8 +180,14 @@ struct AdmissionState {
         at time: ContinuousClock.Instant
     ) throws(Admission.Refusal) -> UInt64 {
         if let refusal = self.refusal(origin, client) { throw refusal }
-        // The clients that were called back have not come.
-        if self.count < self.limit / 2 { self.lastReturn = nil }
+        // So few places are taken that the clients that were called back have not come.
+        if self.count < self.limit / 2, self.lastReturn != nil {
+            self.lastReturn = nil
+            self.returns = [:]
+        }
+        if self.starts.isEmpty, let lastImage, lastImage.duration(to: time) > Self.restTime {
+            self.laneTime = Self.firstLaneTime
+        }
         self.lastNumber += 1
         self.starts[self.lastNumber] = time
         self.origins[origin, default: 0] += 1
@@ -180,9 +205,11 @@ struct AdmissionState {
 
     /// Updates the mean with the time that a lane worked on an image.
     ///
-    /// The wait for the origin does not count. Otherwise idle lanes would look slow.
-    mutating func didMakeImage(in time: Duration) {
-        self.laneTime += (time / .seconds(1) - self.laneTime) / 16
+    /// The wait for the origin does not count. Otherwise idle lanes would look slow. A few large images say little about
+    /// the next ones, so a time counts as at most four times the mean.
+    mutating func didMakeImage(in duration: Duration, at time: ContinuousClock.Instant) {
+        self.laneTime += (min(duration / .seconds(1), 4 * self.laneTime) - self.laneTime) / 16
+        self.lastImage = time
     }
 
     func oldestAge(at time: ContinuousClock.Instant) -> Duration {

@@ -16,7 +16,7 @@ final class ImageAnswers: Sendable {
     }
 
     /// The seconds in `Retry-After`, unless the origin or the queue names a time.
-    private static let retrySeconds = 1
+    static let retrySeconds = 1
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
     ///
@@ -36,10 +36,12 @@ final class ImageAnswers: Sendable {
         if isReady, let known = route.prepared(etag: etag, source: response.source) {
             prepared = known
         } else {
+            let modified = Self.lastModified(response.metadata)
             prepared = ImageRoute.Prepared(
                 etag: etag,
                 source: response.source,
-                fields: self.fields(response, etag, of: route),
+                lastModified: modified?.date,
+                fields: self.fields(response, etag, lastModified: modified?.text, of: route),
                 byteCount: body.count
             )
             // Fields that contain a time, or describe a new image, would not fit the next answer.
@@ -50,14 +52,11 @@ final class ImageAnswers: Sendable {
             return ServerAnswer(prepared.notModified, note: note)
         }
         guard head.mayBeConditional else { return ServerAnswer(prepared.head, body: body, note: note) }
-        let modified = response.metadata.response.flatMap { $0.values(for: "Last-Modified").first }
-            .flatMap { HTTPDate.parse($0, now: Date()) }
         return self.answer(
             to: head,
             with: body,
             named: "image",
             prepared: prepared,
-            lastModified: modified,
             note: note
         )
     }
@@ -83,8 +82,13 @@ final class ImageAnswers: Sendable {
             to: head,
             with: body,
             named: "file",
-            prepared: ImageRoute.Prepared(etag: etag, source: source, fields: fields, byteCount: body.count),
-            lastModified: nil,
+            prepared: ImageRoute.Prepared(
+                etag: etag,
+                source: source,
+                lastModified: nil,
+                fields: fields,
+                byteCount: body.count
+            ),
             note: AnswerNote(cache: source.rawValue, format: format.name, source: route.address.source)
         )
     }
@@ -96,7 +100,6 @@ final class ImageAnswers: Sendable {
     ///   - body: The whole body.
     ///   - name: The word for the body in a refusal.
     ///   - prepared: The heads of an answer with the whole body, and of a 304.
-    ///   - lastModified: The time of the last change, if it is known.
     ///   - note: The values for the log.
     /// - Returns: The answer.
     private func answer(
@@ -104,16 +107,16 @@ final class ImageAnswers: Sendable {
         with body: ServerAnswer.Body,
         named name: String,
         prepared: ImageRoute.Prepared,
-        lastModified: Date?,
         note: AnswerNote
     ) -> ServerAnswer {
         let (etag, now) = (prepared.etag, Date())
-        switch Preconditions.evaluate(head, entityTag: etag, lastModified: lastModified, now: now) {
+        switch Preconditions.evaluate(head, entityTag: etag, lastModified: prepared.lastModified, now: now) {
         case .notModified: return ServerAnswer(prepared.notModified, note: note)
         case .failed: return self.refusal(412, "The \(name) is not the one that the request wants.")
         case .proceed: break
         }
-        let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: lastModified, now: now)
+        // The date is the source's: results with other settings have the same one, so it selects no part.
+        let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: nil, now: now)
         guard let range = selection.contentRange(length: body.count) else {
             return ServerAnswer(prepared.head, body: body, note: note)
         }
@@ -142,10 +145,28 @@ final class ImageAnswers: Sendable {
         var note = Self.note(response, route)
         note.errorCode = "\(error.code)"
         note.message = "The fallback image was sent. \(self.explanation(of: error))"
-        var fields = self.fields(response, response.etag, of: route, isFallback: true)
+        let modified = Self.lastModified(response.metadata)?.text
+        var fields = self.fields(response, response.etag, lastModified: modified, of: route, isFallback: true)
         fields.append("1", for: "X-Image-Fallback")
         fields.append(response.data.count, for: "Content-Length")
         return ServerAnswer(AnswerHead(status: status, fields: fields), body: .data(response.data), note: note)
+    }
+
+    /// Returns the answer with the description of a source as JSON.
+    func answer(withInformation data: Data, of route: ImageRoute) -> ServerAnswer {
+        var seconds = 60
+        if let expires = route.address.options.expires {
+            seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
+        }
+        var head = AnswerHead(status: 200)
+        head.fields.append("application/json", for: "Content-Type")
+        head.fields.append(data.count, for: "Content-Length")
+        head.fields.append(seconds > 0 ? "max-age=\(seconds), public" : "no-cache", for: "Cache-Control")
+        Self.addSecurity(to: &head.fields)
+        if let origin = self.configuration.allowedOrigin {
+            head.fields.append(origin, for: "Access-Control-Allow-Origin")
+        }
+        return ServerAnswer(head, body: .data(data))
     }
 
     // MARK: Fields
@@ -154,15 +175,14 @@ final class ImageAnswers: Sendable {
     private func fields(
         _ response: EncodedResponse,
         _ etag: String,
+        lastModified: String?,
         of route: ImageRoute,
         isFallback: Bool = false
     ) -> FieldLines {
         var fields = self.commonFields(of: route, metadata: response.metadata, isFallback: isFallback)
         fields.append(response.mediaType, for: "Content-Type")
         fields.append(etag, for: "ETag")
-        if let modified = response.metadata.response?.values(for: "Last-Modified").first {
-            fields.append(modified, for: "Last-Modified")
-        }
+        if let lastModified { fields.append(lastModified, for: "Last-Modified") }
         fields.append("bytes", for: "Accept-Ranges")
         if let format = WrittenFormats.all.first(where: { $0.mediaType == response.mediaType }) {
             fields.append(self.disposition(of: route, format), for: "Content-Disposition")
@@ -171,6 +191,15 @@ final class ImageAnswers: Sendable {
         fields.append(response.height, for: "X-Result-Height")
         fields.append(response.source.rawValue, for: "X-Cache")
         return fields
+    }
+
+    /// Returns the origin's `Last-Modified`, unless it is no date or lies in the future.
+    private static func lastModified(_ metadata: EntryMetadata) -> (text: String, date: Date)? {
+        let now = Date()
+        guard let text = metadata.response?.values(for: "Last-Modified").first,
+            let date = HTTPDate.parse(text, now: now), date <= now
+        else { return nil }
+        return (text, date)
     }
 
     private func commonFields(
@@ -208,10 +237,14 @@ final class ImageAnswers: Sendable {
 
     private func cacheControl(of route: ImageRoute, _ metadata: EntryMetadata, _ isFallback: Bool) -> String {
         var seconds = Int(self.configuration.caching.lifetime.components.seconds)
+        var scope = "public"
         if self.configuration.caching.passesOriginLifetime, let response = metadata.response,
             !response.values(for: "Cache-Control").isEmpty || !response.values(for: "Expires").isEmpty
         {
-            seconds = Int(max(0, min(response.freshness.lifetime, 1e9)))
+            let control = CacheControl(response.values(for: "Cache-Control"))
+            if control.has("no-store") { return "no-store" }
+            if control.has("private") { scope = "private" }
+            seconds = control.forbidsReuse ? 0 : Int(max(0, min(response.freshness.lifetime, 1e9)))
         }
         if isFallback, let lifetime = self.configuration.images.fallbackLifetime {
             seconds = min(seconds, Int(lifetime.components.seconds))
@@ -219,7 +252,7 @@ final class ImageAnswers: Sendable {
         if let expires = route.address.options.expires {
             seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
         }
-        return seconds > 0 ? "max-age=\(seconds), public" : "no-cache"
+        return seconds > 0 ? "max-age=\(seconds), \(scope)" : "no-cache"
     }
 
     /// The value of `Content-Disposition`.
@@ -259,11 +292,16 @@ final class ImageAnswers: Sendable {
     }
 
     /// Returns the refusal of a request, with a reason for the client and the log.
-    func refusal(_ status: Int, _ reason: String, fields: HeaderFields = [:]) -> ServerAnswer {
+    func refusal(
+        _ status: Int,
+        _ reason: String,
+        fields: HeaderFields = [:],
+        retrySeconds: Int = ImageAnswers.retrySeconds
+    ) -> ServerAnswer {
         var fields = fields
         fields.append("no-store", for: "Cache-Control")
         fields.append("nosniff", for: "X-Content-Type-Options")
-        if status == 503 { fields.append("\(Self.retrySeconds)", for: "Retry-After") }
+        if status == 503 { fields.append("\(retrySeconds)", for: "Retry-After") }
         return .text(status, reason + "\n", fields: fields, note: AnswerNote(errorCode: "\(status)", message: reason))
     }
 
@@ -310,9 +348,16 @@ final class ImageAnswers: Sendable {
             self.configuration.explainsErrors
             ? explanation : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
         // The origin limits the server, so the client has to wait for as long.
-        let wait = error.status == 429 ? error.headers["Retry-After"] : nil
+        let wait = error.status == 429 ? error.headers["Retry-After"].flatMap { self.seconds(ofRetryAfter: $0) } : nil
         let note = AnswerNote(source: source, errorCode: "\(error.code)", message: explanation)
         return self.errorAnswer(status, text, note, wait: wait)
+    }
+
+    /// Returns the seconds of an origin's `Retry-After`, up to the longest time for which the server obeys it.
+    private func seconds(ofRetryAfter value: String) -> String? {
+        guard let delay = RetryAfter.delay(value, date: Date()) else { return nil }
+        let limit = self.configuration.loader.failureLifetimes.maximumRetryAfter ?? .seconds(600)
+        return "\(max(Self.retrySeconds, Int((min(delay, limit) / .seconds(1)).rounded(.up))))"
     }
 
     /// Returns the status for a failed load.
@@ -320,7 +365,13 @@ final class ImageAnswers: Sendable {
     /// It is imgproxy's, with three exceptions: 502 for an origin without an answer and for a denied address, and 503
     /// for an origin's 429.
     private func status(of error: LoadError) -> Int {
-        if let status = error.status, 400..<500 ~= status { return status == 429 ? 503 : status }
+        switch error.status {
+        case 429: return 503
+        // They are about the connection between the server and the origin.
+        case 407, 408, 421, 499: return 502
+        case let status? where 400..<500 ~= status: return status
+        default: break
+        }
         switch error.code.category {
         case .overLimit, .notAnImage: return 422
         case .request: return error.code == .notInCache ? 504 : 422

@@ -106,11 +106,12 @@ final class ImageHandler: RequestHandling {
             if self.keepsResultsOnDisk || refusal != nil, let response = self.readyResponse(of: route, onDisk: true) {
                 return self.answers.answer(with: response, of: route, to: head)
             }
-            guard !self.resting.contains(route.address, at: .now) else {
-                return self.refusal(503, "The image took too long a moment ago.")
+            if let rest = self.resting.rest(of: route.address, at: .now) {
+                let seconds = Int((rest / .seconds(1)).rounded(.up))
+                return self.answers.refusal(503, "The image took too long a moment ago.", retrySeconds: seconds)
             }
             // Refuse at once, because a task would be refused as well.
-            if let refusal { return self.answer(to: refusal) }
+            if let refusal { return self.answer(to: refusal, of: request.client) }
             return nil
         } catch {
             return self.answers.answer(error)
@@ -290,7 +291,7 @@ final class ImageHandler: RequestHandling {
             return try await isInformation
                 ? self.informationAnswer(of: route, to: head) : self.imageAnswer(of: route, place, to: head)
         } catch let refusal as Admission.Refusal {
-            return self.answer(to: refusal)
+            return self.answer(to: refusal, of: request.client)
         } catch is CancellationError {
             return self.refusal(503, "The request was cancelled.")
         } catch let error as LoadError {
@@ -300,8 +301,8 @@ final class ImageHandler: RequestHandling {
         }
     }
 
-    private func answer(to refusal: Admission.Refusal) -> ServerAnswer {
-        self.answers.answer(refusal, retrySeconds: self.admission.retrySeconds(after: refusal, at: .now))
+    private func answer(to refusal: Admission.Refusal, of client: ClientAddress) -> ServerAnswer {
+        self.answers.answer(refusal, retrySeconds: self.admission.retrySeconds(after: refusal, client, at: .now))
     }
 
     /// Takes a place for a request, or shares the place of another request for the same image.
@@ -330,7 +331,7 @@ final class ImageHandler: RequestHandling {
             return answer
         } catch let error as CancellationError {
             // Refuse the image for a while, because each further attempt would occupy a lane.
-            if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(500) {
+            if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(50) {
                 self.resting.insert(route.address, at: .now)
             }
             throw error
@@ -445,12 +446,7 @@ final class ImageHandler: RequestHandling {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let data = try encoder.encode(ImageInformation(header, byteCount: bytes.data.count))
-        var answer = AnswerHead(status: 200)
-        answer.fields.append("application/json", for: "Content-Type")
-        answer.fields.append(data.count, for: "Content-Length")
-        answer.fields.append("max-age=60, public", for: "Cache-Control")
-        ImageAnswers.addSecurity(to: &answer.fields)
-        return ServerAnswer(answer, body: .data(data))
+        return self.answers.answer(withInformation: data, of: route)
     }
 }
 

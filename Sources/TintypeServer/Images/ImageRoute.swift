@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Tintype
 import TintypeConcurrency
 import TintypeHTTP
@@ -46,13 +47,16 @@ final class ImageRoute: Sendable {
     struct Prepared: Sendable {
         let etag: String
         let source: LoadSource
+        /// The date in `Last-Modified`, with which conditions are compared.
+        let lastModified: Date?
         let head: AnswerHead
         let notModified: AnswerHead
 
         /// Creates the heads of the 200 and the 304 for `byteCount` bytes.
-        init(etag: String, source: LoadSource, fields: FieldLines, byteCount: Int) {
+        init(etag: String, source: LoadSource, lastModified: Date?, fields: FieldLines, byteCount: Int) {
             self.etag = etag
             self.source = source
+            self.lastModified = lastModified
             self.notModified = AnswerHead(status: 304, fields: fields)
             var whole = fields
             whole.append(byteCount, for: "Content-Length")

@@ -123,7 +123,9 @@ extension ProcessingOptions {
         options.sharpen = self.sharpen
         options.pixelate = self.pixelate
         options.watermark = self.watermark
-        options.limits.resultSide = self.limits.resultSide
+        options.limits = self.limits
+        // The encoding has it.
+        options.limits.frameCount = ProcessingOptions().limits.frameCount
         return options.canonicalText
     }
 }

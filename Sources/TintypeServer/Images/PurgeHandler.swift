@@ -90,8 +90,7 @@ struct PurgeHandler: Sendable {
         // Later requests need routes with new cache keys.
         defer { self.routes.removeAll() }
         do {
-            var texts: [String] = []
-            for line in lines { texts.append(try await self.purge(line)) }
+            let texts = try await self.purge(lines)
             let note = AnswerNote(message: "purged: \(texts.joined(separator: ", "))")
             let text = "purged\n\(texts.joined(separator: "\n"))\n"
             return .text(200, text, fields: ["Cache-Control": "no-store"], note: note)
@@ -107,35 +106,53 @@ struct PurgeHandler: Sendable {
         }
     }
 
-    /// Purges the sources of a line, and returns its text for the answer, with the number of sources that had a tag.
-    private func purge(_ line: Line) async throws -> String {
-        if line.kind == "tag" {
-            let count = try await self.cluster?.purge(tag: line.name) ?? 0
-            return "\(line.text) (sources: \(count))"
+    /// Purges the sources of all lines, and returns their texts for the answer.
+    private func purge(_ lines: [Line]) async throws -> [String] {
+        var (texts, announced, failure): ([String], [(line: Line, moment: PurgeList.Moment?)], (any Error)?) = (
+            [], [], nil
+        )
+        for line in lines {
+            do {
+                if line.kind == "tag" {
+                    let count = try await self.cluster?.purge(tag: line.name) ?? 0
+                    texts.append("\(line.text) (sources: \(count))")
+                } else {
+                    announced.append((line, try await self.announce(line)))
+                    texts.append(line.text)
+                }
+            } catch {
+                failure = error
+                break
+            }
         }
-        let old = self.purges.cacheKey(of: line.name)
-        let identifier = try await self.cluster?.announce(purge: line.text)
-        let moment = identifier.flatMap { PurgeList.Moment($0) }
-        guard moment != nil || identifier == nil else {
+        let oldKeys = announced.map { self.purges.cacheKey(of: $0.line.name) }
+        // The list writes its file once for all lines.
+        try self.purges.purge(announced.map { ($0.line.text, $0.moment) })
+        for ((line, _), old) in zip(announced, oldKeys) where line.kind == "source" {
+            // Remove the bytes of web sources at once. Other entries stay until they are evicted: no look-up uses their old
+            // keys again.
+            guard let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https" else { continue }
+            var source = ImageRequest(url: url)
+            source.source.cacheKey = old
+            _ = try await self.loader.remove(source)
+        }
+        if let failure { throw failure }
+        return texts
+    }
+
+    /// Announces a purge to the other servers, and returns the moment that the cluster has given it.
+    private func announce(_ line: Line) async throws -> PurgeList.Moment? {
+        guard let identifier = try await self.cluster?.announce(purge: line.text) else { return nil }
+        guard let moment = PurgeList.Moment(identifier) else {
             throw CacheError(code: .tierFailed, message: "Redis has given the purge no identifier that is a time.")
         }
-        if let moment, moment > .latest {
+        if moment > .latest {
             throw CacheError(
                 code: .tierFailed,
                 message: "The clock of Redis is a day ahead of the clock of this server, so no server purges; "
                     + "set the clocks."
             )
         }
-        try self.purges.purge(line.text, at: moment)
-        // Remove the bytes of web sources at once. Other entries stay until they are evicted: no look-up uses their old
-        // keys again.
-        guard line.kind == "source", let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https"
-        else {
-            return line.text
-        }
-        var source = ImageRequest(url: url)
-        source.source.cacheKey = old
-        _ = try await self.loader.remove(source)
-        return line.text
+        return moment
     }
 }

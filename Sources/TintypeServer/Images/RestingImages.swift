@@ -22,10 +22,11 @@ final class RestingImages: Sendable {
         }
     }
 
-    func contains(_ image: ImageAddress, at time: ContinuousClock.Instant) -> Bool {
+    /// Returns the time for which the server still refuses an image, or `nil`.
+    func rest(of image: ImageAddress, at time: ContinuousClock.Instant) -> Duration? {
         self.ends.withLock { ends in
-            guard !ends.isEmpty, let end = ends[image] else { return false }
-            return time < end
+            guard !ends.isEmpty, let end = ends[image], time < end else { return nil }
+            return time.duration(to: end)
         }
     }
 }

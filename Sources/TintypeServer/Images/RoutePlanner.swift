@@ -119,9 +119,10 @@ final class RoutePlanner: Sendable {
         var decoding = self.limits
         if let count = limits.sourcePixelCount {
             decoding.maximumPixels = count
-            if self.images.maximumFrames > 1 { decoding.maximumAnimationPixels = count }
+            decoding.maximumAnimationPixels = count
         }
         if limits.framePixelCount > 0 { decoding.maximumPixels = limits.framePixelCount }
+        if self.images.maximumFrames == 1 { decoding.maximumAnimationPixels = .max }
         request.transport.decodingLimits = decoding
     }
 

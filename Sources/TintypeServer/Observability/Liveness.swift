@@ -6,31 +6,28 @@ import TintypeConcurrency
 final class Liveness: Sendable {
     private struct State {
         var ended = -1
-        var fed = 0
         var since: ContinuousClock.Instant?
     }
 
-    /// The longest time without a finished image while there is work.
+    /// The longest time in which no job ends while there is work.
     private static let patience: Duration = .seconds(60)
 
     private let state = Locked(State())
 
-    /// Compares the work with earlier calls; returns false if no image has ended for too long although sources arrived.
+    /// Compares the work with earlier calls; returns false if no job has ended for too long.
     ///
     /// - Parameters:
-    ///   - ended: The images that were finished or that failed. Cancelled ones do not count, because clients of stuck
-    ///     lanes leave.
-    ///   - fed: The sources that were loaded. Without new ones, the images wait for their origins.
-    ///   - active: The images that are being made or wait.
+    ///   - ended: The jobs that have ended on lanes, including cancelled ones.
+    ///   - active: The jobs that are on lanes or wait for one. Loads that wait for their origins do not count.
     ///   - time: The time of the call.
     /// - Returns: Whether the lanes work.
-    func isAlive(ended: Int, fed: Int, active: Int, at time: ContinuousClock.Instant) -> Bool {
+    func isAlive(ended: Int, active: Int, at time: ContinuousClock.Instant) -> Bool {
         self.state.withLock { state in
             guard active > 0, state.ended == ended, let since = state.since else {
-                state = State(ended: ended, fed: fed, since: time)
+                state = State(ended: ended, since: time)
                 return true
             }
-            return state.fed == fed || since.duration(to: time) < Self.patience
+            return since.duration(to: time) < Self.patience
         }
     }
 }

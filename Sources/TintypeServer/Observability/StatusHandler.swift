@@ -53,24 +53,19 @@ final class StatusHandler: RequestHandling {
         switch path {
         case "/metrics": await self.metricsAnswer()
         case "/ready": await self.readiness()
-        case "/health", self.configuration.healthPath: await self.health()
+        case "/health", self.configuration.healthPath: self.health()
         default: nil
         }
     }
 
     /// Returns the answer of `/health`: 503 if decode lanes have been stuck for a minute.
-    private func health() async -> ServerAnswer {
-        let statistics = await self.loader.statistics()
-        let (encoded, bytes) = (statistics.encoded, statistics.bytes)
-        let isAlive = self.liveness.isAlive(
-            ended: encoded.finished.values.reduce(0, +) + encoded.failed.values.reduce(0, +) + encoded.refused,
-            fed: bytes.finished.values.reduce(0, +) + bytes.hits.values.reduce(0, +),
-            active: encoded.active,
-            at: .now
-        )
+    private func health() -> ServerAnswer {
+        let progress = self.loader.laneProgress
+        let isAlive = self.liveness.isAlive(ended: progress.ended, active: progress.active, at: .now)
         return .text(
             isAlive ? 200 : 503,
-            isAlive ? "tintype is running\n" : "No image was finished for a minute, although requests wait.\n",
+            isAlive
+                ? "tintype is running\n" : "No decode or encode has ended for a minute, although some run or wait.\n",
             fields: ["Cache-Control": "no-cache"]
         )
     }

@@ -71,7 +71,7 @@ struct IneffectiveVariables: Sendable {
             ["DISABLE_SHRINK_ON_LOAD"]
         ),
         IneffectiveVariables(
-            "max-source-resolution counts the pixels of all frames",
+            "max-source-resolution limits the frames as well",
             ["MAX_ANIMATION_FRAME_RESOLUTION"]
         ),
         IneffectiveVariables(

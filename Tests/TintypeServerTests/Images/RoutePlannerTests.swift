@@ -11,6 +11,7 @@ import TintypeTestTraits
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RoutePlannerTests {
     private func route(_ target: String) async throws -> ImageRoute {
         var configuration = ImageServer.Configuration()
+        configuration.addresses.allowsSecurityOptions = true
         configuration.loader.disk = nil
         configuration.logFormat = nil
         configuration.sources.localRoot = URL(filePath: "/")
@@ -30,6 +31,16 @@ import TintypeTestTraits
     ])
     func `sources on the same host and port share an origin`(source: String, origin: String) async throws {
         #expect(try await self.route("/_/plain/\(source)").origin == origin)
+    }
+
+    @Test func `limits in a URL are part of the key of its image`() async throws {
+        let target = "/unsafe/w:10/plain/https://a.example/a.jpg"
+        var keys: Set<String> = []
+        for limit in ["", "msr:1/", "mafr:1/", "msfs:1000/", "mrd:100/"] {
+            let route = try await self.route(target.replacing("w:10/", with: "w:10/\(limit)"))
+            keys.insert(route.request.transforms.key)
+        }
+        #expect(keys.count == 5)
     }
 
     @Test func `the key of a file or an object is encoded once`() async throws {

@@ -234,7 +234,6 @@ import TintypeTestTraits
         let change: (inout ImageServer.Configuration) -> Void = {
             $0.addresses.allowsSecurityOptions = true
             $0.loader.limits.maximumPixels = 100
-            $0.loader.limits.maximumAnimationPixels = 100
             $0.loader.downloads.maximumBodySize = 100
         }
         try await ServerFixture.run(try self.image(), change: change) { fixture async throws in

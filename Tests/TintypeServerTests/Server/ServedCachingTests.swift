@@ -65,6 +65,9 @@ import TintypeTestTraits
         for (headers, expected) in [
             ([("Cache-Control", "max-age=100")], "max-age=100, public"),
             ([("Cache-Control", "max-age=100, s-maxage=50")], "max-age=50, public"),
+            ([("Cache-Control", "private, max-age=100")], "max-age=100, private"),
+            ([("Cache-Control", "no-cache, max-age=100")], "no-cache"),
+            ([("Cache-Control", "no-store, max-age=100")], "no-store"),
             ([], "max-age=31536000, public"),
         ] {
             let change: (inout ImageServer.Configuration) -> Void = { $0.caching.passesOriginLifetime = true }
@@ -86,6 +89,17 @@ import TintypeTestTraits
             let soon = fixture.target("exp:\(Int(Date().timeIntervalSince1970) + 2)/w:50", "/a")
             #expect(try await fixture.response(to: soon).status == 200)
             try await until { try await fixture.response(to: soon).status == 404 }
+        }
+    }
+
+    @Test(arguments: ["garbage", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    func `a date that is none, or in the future, is not passed on`(date: String) async throws {
+        let headers = [("Cache-Control", "max-age=3600"), ("Last-Modified", date)]
+        try await ServerFixture.run(try self.image(headers)) { fixture in
+            for _ in 0..<2 {
+                let response = try await fixture.image("w:50", ["If-Modified-Since": date])
+                #expect(response.status == 200 && response["Last-Modified"] == nil)
+            }
         }
     }
 
@@ -142,6 +156,14 @@ import TintypeTestTraits
             let target = "w:50"
             let response = try await fixture.image(target, ["If-None-Match": tag ?? ""])
             #expect(response.status == 304)
+        }
+    }
+
+    @Test func `a date selects no part, because results with other options have the same date`() async throws {
+        let headers = [("Cache-Control", "max-age=3600"), ("Last-Modified", self.modified)]
+        try await ServerFixture.run(try self.image(headers)) { fixture in
+            let response = try await fixture.image("w:50", ["Range": "bytes=0-9", "If-Range": self.modified])
+            #expect(response.status == 200 && response["Last-Modified"] == self.modified)
         }
     }
 

@@ -234,6 +234,15 @@ import TintypeTestTraits
             #expect(try await fixture.response(to: "/info/unsafe/w:x/plain/a").status == 404)
             let head = try await fixture.response(to: "/info" + fixture.target("", "/a"), method: "HEAD")
             #expect(head.status == 200 && head["Content-Length"] != "0")
+            #expect(head["Cache-Control"] == "max-age=60, public")
+        }
+        try await ServerFixture.run(responses, change: { $0.allowedOrigin = "*" }) { fixture in
+            let end = Int(Date().timeIntervalSince1970) + 30
+            let response = try await fixture.response(to: "/info" + fixture.target("exp:\(end)", "/a"))
+            #expect(response["Access-Control-Allow-Origin"] == "*")
+            let field = try #require(response["Cache-Control"])
+            let seconds = try #require(Int(field.dropFirst("max-age=".count).prefix { $0 != "," }))
+            #expect(20...30 ~= seconds)
         }
     }
 

@@ -32,7 +32,10 @@ import TintypeTestTraits
         Fault("410", .body([1], status: 410), 410, minute),
         Fault("403", .body([1], status: 403), 403),
         Fault("401", .body([1], status: 401), 401),
+        Fault("407", .body([1], status: 407), 502),
+        Fault("421", .body([1], status: 421), 502),
         Fault("429", .body([1], status: 429), 503),
+        Fault("499", .body([1], status: 499), 502),
         Fault("500", .body([1], status: 500), 502),
         Fault("503", .body([1], status: 503), 502),
         Fault("599", .body([1], status: 599), 502),
@@ -69,6 +72,20 @@ import TintypeTestTraits
             // No answer repeats a body, an address or a path of the origin.
             #expect(!response.text.contains("script") && !response.text.contains("127.0.0.1"))
             #expect(response.text.utf8.count < 100)
+        }
+    }
+
+    @Test(arguments: [
+        ("7", "7"), ("0", "1"), ("99999999999999", "600"), ("banana", "1"), ("-1", "1"),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", "600"),
+    ])
+    func `the wait that an origin demands is passed on in seconds, within the limit`(
+        value: String,
+        expected: String
+    ) async throws {
+        let response = FaultyResponse.body([1], status: 429, headers: [("Retry-After", value)])
+        try await ServerFixture.run(["/a": response]) { fixture async throws in
+            #expect(try await fixture.image("w:10")["Retry-After"] == expected)
         }
     }
 
@@ -109,7 +126,10 @@ import TintypeTestTraits
             await until { (try? await fixture.image("w:10").text) == "The image took too long a moment ago.\n" }
             let count = fixture.origin.requestCount(for: "/a")
             let refused = try await fixture.image("w:10")
-            #expect(refused.status == 503 && refused["Retry-After"] != nil)
+            #expect(refused.status == 503)
+            // It names the rest of the ten seconds.
+            let seconds = try #require(refused["Retry-After"].flatMap { Int($0) })
+            #expect(2...10 ~= seconds)
             // Other spellings of the URL name the same image.
             let target = fixture.target("w:10", "/a")
             for spelling in [target + "?1", "/" + target, target.replacing("w:10", with: "w%3A10")] {
