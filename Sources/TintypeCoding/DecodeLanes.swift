@@ -58,15 +58,14 @@ package final class DecodeLanes: Sendable {
     package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         try await self.withTurn {
             let index = try self.takeLane()
-            defer {
-                self.loads.withLock { $0[index].count -= 1 }
-                self.endedCount.wrappingAdd(1, ordering: .relaxed)
-            }
+            defer { self.leaveLane(index) }
             return try await self.lanes[index].run(work)
         }
     }
 
-    /// The number of jobs with a client that run or wait for their turn, and the number of all jobs that have ended.
+    /// The number of active jobs, which run or wait for their turn, and the number of ended jobs.
+    ///
+    /// Jobs without a client are never active.
     package var progress: (active: Int, ended: Int) {
         (self.turns.usedWeight + self.turns.waiterCount, self.endedCount.load(ordering: .relaxed))
     }
@@ -110,7 +109,7 @@ package final class DecodeLanes: Sendable {
     ) async throws -> Result {
         try await self.withTurn {
             let index = try self.takeLane()
-            defer { self.loads.withLock { $0[index].count -= 1 } }
+            defer { self.leaveLane(index) }
             return try await withThrowingTaskGroup(of: Result?.self) { group in
                 for helper in self.takeHelpers(atMost: helperCount) {
                     guard let place = reserve() else {
@@ -176,6 +175,11 @@ package final class DecodeLanes: Sendable {
             guard let other else { throw CodingError(error) }
             return other
         }
+    }
+
+    private func leaveLane(_ index: Int) {
+        self.loads.withLock { $0[index].count -= 1 }
+        self.endedCount.wrappingAdd(1, ordering: .relaxed)
     }
 
     /// The lane that is least loaded now, for an actor that stays on one lane for longer.

@@ -23,7 +23,7 @@ public final class ThreadExecutor: SerialExecutor {
     private nonisolated(unsafe) let wakeup = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     private let pause: Pause?
 
-    /// Work that the thread does once when it has had no job for some milliseconds.
+    /// Work that runs on the thread when it has had no job for `milliseconds`, at most once between two jobs.
     package typealias Pause = (milliseconds: Int, work: @Sendable () -> Void)
 
     /// Creates an executor whose thread is called `name` (15 bytes are kept).
@@ -136,7 +136,7 @@ public final class ThreadExecutor: SerialExecutor {
     private func sleep() {
         if let pause {
             var end = timespec()
-            // A change of the clock only moves the work of the pause.
+            // If the system clock jumps, the work only runs earlier or later.
             clock_gettime(CLOCK_REALTIME, &end)
             let nanoseconds = end.tv_nsec + pause.milliseconds * 1_000_000
             end.tv_sec += nanoseconds / 1_000_000_000

@@ -39,7 +39,9 @@ package struct GatedLanes: Sendable {
         max(self.gate.oldestWait(at: time), self.lanes.oldestWait(at: time))
     }
 
-    /// The number of jobs that wait for memory or are on the lanes, and the number of jobs that have ended.
+    /// The number of active jobs, and the number of jobs that have ended.
+    ///
+    /// A job that waits for memory is active. A job with a client is also active while it runs or waits for a lane.
     package var progress: (active: Int, ended: Int) {
         let progress = self.lanes.progress
         return (progress.active + self.gate.waiterCount, progress.ended)

@@ -33,7 +33,7 @@ import TintypeTestTraits
         #expect(ThisProcess.threadNames.contains("lazy-thread"))
     }
 
-    @Test func `does the work of a pause on its thread, after each time with jobs`() async {
+    @Test func `runs the work of a pause on its thread, each time that the jobs have ended`() async {
         let (pauses, continuation) = AsyncStream.makeStream(of: String.self)
         let recorder = Recorder(
             name: "pausing",

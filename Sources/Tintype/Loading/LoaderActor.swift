@@ -345,7 +345,7 @@ public actor LoaderActor {
         self.services.decoding.lanes.oldestWait(at: time)
     }
 
-    /// The number of decodes and encodes that run or wait, and the number that have ended, even if they failed.
+    /// The number of jobs of clients that run or wait, and the number of jobs that have ended, even if they failed.
     package nonisolated var laneProgress: (active: Int, ended: Int) { self.services.decoding.lanes.progress }
 
     /// The number of loads of images under way.

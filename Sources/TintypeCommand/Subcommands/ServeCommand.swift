@@ -14,7 +14,7 @@ struct ServeCommand: Subcommand {
         """
         Answers imgproxy's URLs with images that are loaded, changed and cached. It is ready when it has
         printed one line with its address. SIGTERM finishes the answers that have begun, and ends it;
-        SIGHUP reads the file and the presets again and applies the settings of URLs, such as keys.
+        SIGHUP reads the file and the presets again, but applies only settings of URLs, such as keys.
 
         Usage: tintype serve [options]
 
@@ -107,12 +107,13 @@ struct ServeCommand: Subcommand {
         await Task(name: "drain") { await server.shutdown() }.value
     }
 
-    /// Reads the settings again, and applies the settings of URLs; with a mistake in them, the old ones stay.
+    /// Reads the settings again and applies the settings of URLs; after a mistake, the old settings stay in force.
     private func reload(_ server: ImageServer, isSigned: Bool) {
         do throws(UsageError) {
             // Opening a pipe would wait for its writer.
             if let config, config.isPipe {
-                throw UsageError("\(config.text.abbreviated) of --config is a pipe, which is read only at the start.")
+                let name = config.text.abbreviated
+                throw UsageError("\(name) of --config is a pipe. The server reads a pipe once, when it starts.")
             }
             let settings = try self.settings()
             // A file that is empty for a moment must not open the server.

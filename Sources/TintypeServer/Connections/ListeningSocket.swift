@@ -45,11 +45,12 @@ final class ListeningSocket {
         close(self.descriptor)
     }
 
-    /// Makes room for `count` connections in the process's table of descriptors, and returns the number for which its limit
-    /// has room.
+    /// Makes room for `count` connections in the table of descriptors, or for fewer if the process's limit is low.
     ///
-    /// Otherwise the kernel doubles the table each time it is full, which stops the loop for about 10 ms in a process with
-    /// threads. A quarter of a small limit is for files and origins.
+    /// Without this call, the kernel doubles the table each time it is full. In a process with threads, each growth stops
+    /// the loop for about 10 ms. A quarter of the limit, at most 512 descriptors, stays free for files and origins.
+    ///
+    /// - Returns: The number of connections for which the limit has room.
     func reserveDescriptors(_ count: Int) -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return count }

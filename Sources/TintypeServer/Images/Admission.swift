@@ -96,12 +96,12 @@ struct AdmissionState {
     private var lastReturn: ContinuousClock.Instant?
 
     private static let firstLaneTime = 0.05
-    /// The time without an image after which the lanes are estimated anew.
+    /// The time without an image after which an idle server returns to the first estimate of its lane time.
     private static let restTime: Duration = .seconds(10)
-    /// The clients that are called back for each place, because not all of them come.
-    private static let clientsPerPlace = 4.0
+    /// The number of clients that may return for each image that the server can make, because some never return.
+    private static let clientsPerImage = 4.0
     private static let retrySeconds = 1.0...30
-    /// The most refused clients to remember; with more, all are forgotten.
+    /// The most refused clients to remember; if there are more, the server forgets them all.
     private static let returnLimit = 16_384
 
     private struct Pair: Hashable {
@@ -149,9 +149,9 @@ struct AdmissionState {
 
     /// Returns the seconds that a client should wait after a refusal.
     ///
-    /// The clients of an overloaded server return one after the other, as fast as it makes images. If all came back after
-    /// a second, refusing them again would take the time that the images need. A client that does not wait gets the same
-    /// time again, so it cannot delay the others.
+    /// Clients return one after the other, four for each image that the server can make, because some never return. If
+    /// all returned after a second, the server would spend its time on refusing them again. A client that returns early
+    /// gets the same time again, so it cannot delay the others.
     mutating func retrySeconds(
         after refusal: Admission.Refusal,
         _ client: ClientAddress,
@@ -161,7 +161,7 @@ struct AdmissionState {
         guard refusal == .overload else { return Int(limits.lowerBound) }
         let first = time + .seconds(limits.lowerBound)
         if let known = self.returns[client.network], known >= first { return Self.seconds(from: time, to: known) }
-        let step = self.laneTime / Double(self.slotCount) / Self.clientsPerPlace
+        let step = self.laneTime / Double(self.slotCount) / Self.clientsPerImage
         let next = max(first, (self.lastReturn ?? first) + .seconds(step))
         let last = min(next, time + .seconds(limits.upperBound))
         self.lastReturn = last
@@ -180,7 +180,7 @@ struct AdmissionState {
         at time: ContinuousClock.Instant
     ) throws(Admission.Refusal) -> UInt64 {
         if let refusal = self.refusal(origin, client) { throw refusal }
-        // So few places are taken that the clients that were called back have not come.
+        // So few requests have places that the refused clients cannot have returned. Call the next ones back sooner.
         if self.count < self.limit / 2, self.lastReturn != nil {
             self.lastReturn = nil
             self.returns = [:]

@@ -15,7 +15,7 @@ final class ImageAnswers: Sendable {
         self.configuration = configuration
     }
 
-    /// The seconds in `Retry-After`, unless the origin or the queue names a time.
+    /// The default number of seconds in `Retry-After`.
     static let retrySeconds = 1
 
     /// Returns an encoded image, a part of it, or 304 if the client has it already.
@@ -115,7 +115,7 @@ final class ImageAnswers: Sendable {
         case .failed: return self.refusal(412, "The \(name) is not the one that the request wants.")
         case .proceed: break
         }
-        // The date is the source's: results with other settings have the same one, so it selects no part.
+        // A date in `If-Range` matches no result, because all results of a source have the same `Last-Modified`.
         let selection = RangeSelection(head, length: body.count, entityTag: etag, lastModified: nil, now: now)
         guard let range = selection.contentRange(length: body.count) else {
             return ServerAnswer(prepared.head, body: body, note: note)
@@ -193,7 +193,7 @@ final class ImageAnswers: Sendable {
         return fields
     }
 
-    /// Returns the origin's `Last-Modified`, unless it is no date or lies in the future.
+    /// Returns the origin's `Last-Modified`, or `nil` if it is not a date or lies in the future.
     private static func lastModified(_ metadata: EntryMetadata) -> (text: String, date: Date)? {
         let now = Date()
         guard let text = metadata.response?.values(for: "Last-Modified").first,
@@ -353,7 +353,9 @@ final class ImageAnswers: Sendable {
         return self.errorAnswer(status, text, note, wait: wait)
     }
 
-    /// Returns the seconds of an origin's `Retry-After`, up to the longest time for which the server obeys it.
+    /// Returns the seconds of an origin's `Retry-After`, at least 1 and at most as many as the server itself obeys.
+    ///
+    /// Returns `nil` if the value is malformed.
     private func seconds(ofRetryAfter value: String) -> String? {
         guard let delay = RetryAfter.delay(value, date: Date()) else { return nil }
         let limit = self.configuration.loader.failureLifetimes.maximumRetryAfter ?? .seconds(600)
@@ -367,7 +369,7 @@ final class ImageAnswers: Sendable {
     private func status(of error: LoadError) -> Int {
         switch error.status {
         case 429: return 503
-        // They are about the connection between the server and the origin.
+        // These statuses concern the connection between the server and the origin, so they would mislead the client.
         case 407, 408, 421, 499: return 502
         case let status? where 400..<500 ~= status: return status
         default: break

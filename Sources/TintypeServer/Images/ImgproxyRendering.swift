@@ -124,7 +124,7 @@ extension ProcessingOptions {
         options.pixelate = self.pixelate
         options.watermark = self.watermark
         options.limits = self.limits
-        // The encoding has it.
+        // The key of the encoding contains the limit on frames.
         options.limits.frameCount = ProcessingOptions().limits.frameCount
         return options.canonicalText
     }

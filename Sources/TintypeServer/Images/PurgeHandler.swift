@@ -106,7 +106,9 @@ struct PurgeHandler: Sendable {
         }
     }
 
-    /// Purges the sources of all lines, and returns their texts for the answer.
+    /// Purges the sources of all lines, and returns the texts of the lines for the answer.
+    ///
+    /// If a line fails, purges the lines before it, and then throws the error of that line.
     private func purge(_ lines: [Line]) async throws -> [String] {
         var (texts, announced, failure): ([String], [(line: Line, moment: PurgeList.Moment?)], (any Error)?) = (
             [], [], nil
@@ -129,8 +131,8 @@ struct PurgeHandler: Sendable {
         // The list writes its file once for all lines.
         try self.purges.purge(announced.map { ($0.line.text, $0.moment) })
         for ((line, _), old) in zip(announced, oldKeys) where line.kind == "source" {
-            // Remove the bytes of web sources at once. Other entries stay until they are evicted: no look-up uses their old
-            // keys again.
+            // Remove the bytes of web sources at once. Other entries can stay until the cache evicts them, because no
+            // look-up uses their old keys again.
             guard let url = URL(string: line.name), url.scheme == "http" || url.scheme == "https" else { continue }
             var source = ImageRequest(url: url)
             source.source.cacheKey = old
@@ -140,7 +142,7 @@ struct PurgeHandler: Sendable {
         return texts
     }
 
-    /// Announces a purge to the other servers, and returns the moment that the cluster has given it.
+    /// Announces a purge to the other servers, and returns its moment in the cluster, or `nil` without a cluster.
     private func announce(_ line: Line) async throws -> PurgeList.Moment? {
         guard let identifier = try await self.cluster?.announce(purge: line.text) else { return nil }
         guard let moment = PurgeList.Moment(identifier) else {

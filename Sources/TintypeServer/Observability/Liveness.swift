@@ -9,16 +9,16 @@ final class Liveness: Sendable {
         var since: ContinuousClock.Instant?
     }
 
-    /// The longest time in which no job ends while there is work.
+    /// The longest time that may pass without the end of a job while there is work.
     private static let patience: Duration = .seconds(60)
 
     private let state = Locked(State())
 
-    /// Compares the work with earlier calls; returns false if no job has ended for too long.
+    /// Compares the work with earlier calls, and returns false if no job has ended for too long although there is work.
     ///
     /// - Parameters:
     ///   - ended: The jobs that have ended on lanes, including cancelled ones.
-    ///   - active: The jobs that are on lanes or wait for one. Loads that wait for their origins do not count.
+    ///   - active: The jobs that run, or wait for memory or a lane. Loads that wait for their origins do not count.
     ///   - time: The time of the call.
     /// - Returns: Whether the lanes work.
     func isAlive(ended: Int, active: Int, at time: ContinuousClock.Instant) -> Bool {

@@ -65,7 +65,7 @@ final class StatusHandler: RequestHandling {
         return .text(
             isAlive ? 200 : 503,
             isAlive
-                ? "tintype is running\n" : "No decode or encode has ended for a minute, although some run or wait.\n",
+                ? "tintype is running\n" : "No decode or encode has ended for a minute, although lanes have work.\n",
             fields: ["Cache-Control": "no-cache"]
         )
     }

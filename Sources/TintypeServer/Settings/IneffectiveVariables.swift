@@ -71,7 +71,7 @@ struct IneffectiveVariables: Sendable {
             ["DISABLE_SHRINK_ON_LOAD"]
         ),
         IneffectiveVariables(
-            "max-source-resolution limits the frames as well",
+            "max-source-resolution also limits the pixels of each frame",
             ["MAX_ANIMATION_FRAME_RESOLUTION"]
         ),
         IneffectiveVariables(

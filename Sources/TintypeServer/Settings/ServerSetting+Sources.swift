@@ -112,7 +112,7 @@ extension ServerSetting {
         ServerSetting(
             "max-source-resolution",
             .megapixels,
-            "the most megapixels of a source, of all frames together if max-frames is over 1; default 50",
+            "the most megapixels of a source, or of all its frames together if max-frames is over 1; default 50",
             foreign: ["IMGPROXY_MAX_SRC_RESOLUTION"]
         ) {
             $0.configuration.loader.limits.maximumPixels = $1

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TintypeServer
 
-/// Stuck lanes, told from idle ones.
+/// The difference between stuck and idle lanes.
 struct LivenessTests {
     private let liveness = Liveness()
     private let start = ContinuousClock.now
@@ -13,7 +13,7 @@ struct LivenessTests {
         self.liveness.isAlive(ended: ended, active: active, at: self.start + .seconds(seconds))
     }
 
-    @Test func `lanes with work on which no job ends for a minute are stuck until one does`() {
+    @Test func `lanes with work that end no job for a minute are stuck until a job ends`() {
         #expect(self.isAlive(ended: 5, after: 0))
         #expect(self.isAlive(ended: 5, after: 59))
         #expect(!self.isAlive(ended: 5, after: 60))

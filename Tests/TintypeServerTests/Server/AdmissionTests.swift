@@ -115,12 +115,12 @@ import Testing
         #expect(self.wait(&state, client: 1_001, at: .seconds(1)) == 3)
     }
 
-    @Test func `a server whose refused clients do not return calls the next ones back at once`() {
+    @Test func `if refused clients do not return, the next one may return after a second`() {
         var state = AdmissionState(slotCount: 2, countLimit: 40, waitLimit: .seconds(3))
         for client in 0..<1_000 { _ = self.wait(&state, client: client) }
         #expect(self.enter(&state, 20) == 20)
         #expect(self.wait(&state, client: 1_000) == 1)
-        // Places run short again.
+        // Half of the places are taken from here on, so the times do not start again.
         for client in 0..<1_000 { _ = self.wait(&state, client: client) }
         #expect(self.enter(&state, 1) == 1)
         #expect(self.wait(&state, client: 1_001) > 5)

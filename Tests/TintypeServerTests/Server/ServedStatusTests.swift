@@ -79,7 +79,7 @@ import TintypeTestTraits
         ("7", "7"), ("0", "1"), ("99999999999999", "600"), ("banana", "1"), ("-1", "1"),
         ("Fri, 31 Dec 9999 23:59:59 GMT", "600"),
     ])
-    func `the wait that an origin demands is passed on in seconds, within the limit`(
+    func `the server passes on the Retry-After of an origin in seconds, from 1 to 600`(
         value: String,
         expected: String
     ) async throws {
@@ -127,7 +127,7 @@ import TintypeTestTraits
             let count = fixture.origin.requestCount(for: "/a")
             let refused = try await fixture.image("w:10")
             #expect(refused.status == 503)
-            // It names the rest of the ten seconds.
+            // `Retry-After` is the rest of the ten seconds.
             let seconds = try #require(refused["Retry-After"].flatMap { Int($0) })
             #expect(2...10 ~= seconds)
             // Other spellings of the URL name the same image.
