@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TintypeConcurrency
 
 /// A small set of lanes on which images are decoded, transformed and encoded.
@@ -11,6 +10,8 @@ package final class DecodeLanes: Sendable {
     private struct Load {
         /// The jobs of the lane, running or waiting.
         var count = 0
+        /// The jobs that have ended on the lane.
+        var endedCount = 0
         /// Whether the lane helps with a job of another lane.
         var help = Help.none
 
@@ -32,8 +33,6 @@ package final class DecodeLanes: Sendable {
     ///
     /// A lane runs its jobs in the order in which it got them, so it gets no job before a turn is free.
     private let turns: WeightedGate
-    /// The number of jobs that have ended.
-    private let endedCount = Atomic<Int>(0)
 
     /// Creates `count` lanes, at least one.
     ///
@@ -67,7 +66,8 @@ package final class DecodeLanes: Sendable {
     ///
     /// Jobs without a client are never active.
     package var progress: (active: Int, ended: Int) {
-        (self.turns.usedWeight + self.turns.waiterCount, self.endedCount.load(ordering: .relaxed))
+        let ended = self.loads.withLock { loads in loads.reduce(0) { $0 + $1.endedCount } }
+        return (self.turns.usedWeight + self.turns.waiterCount, ended)
     }
 
     /// Runs `operation` in its turn: the next free lane is for the client with the fewest jobs on lanes.
@@ -178,8 +178,10 @@ package final class DecodeLanes: Sendable {
     }
 
     private func leaveLane(_ index: Int) {
-        self.loads.withLock { $0[index].count -= 1 }
-        self.endedCount.wrappingAdd(1, ordering: .relaxed)
+        self.loads.withLock { loads in
+            loads[index].count -= 1
+            loads[index].endedCount += 1
+        }
     }
 
     /// The lane that is least loaded now, for an actor that stays on one lane for longer.

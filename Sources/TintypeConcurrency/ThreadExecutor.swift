@@ -133,6 +133,7 @@ public final class ThreadExecutor: SerialExecutor {
         }
     }
 
+    /// Sleeps until woken, and does the work of the pause if that takes long enough.
     private func sleep() {
         if let pause {
             var end = timespec()

@@ -58,7 +58,12 @@ public final class ImageServer: Sendable {
         var metrics: (server: ConnectionActor, address: String)?
         do {
             if let address = configuration.metricsAddress {
-                metrics = try await ConnectionActor.start(at: address, handler: service.handler.status, limits: limits)
+                let ofMetrics = ConnectionActor.Limits(connectionCount: limits.connectionCount)
+                metrics = try await ConnectionActor.start(
+                    at: address,
+                    handler: service.handler.status,
+                    limits: ofMetrics
+                )
             }
             let connections = try await ConnectionActor.start(
                 at: configuration.listenAddress,

@@ -154,14 +154,10 @@ final class ImageAnswers: Sendable {
 
     /// Returns the answer with the description of a source as JSON.
     func answer(withInformation data: Data, of route: ImageRoute) -> ServerAnswer {
-        var seconds = 60
-        if let expires = route.address.options.expires {
-            seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
-        }
         var head = AnswerHead(status: 200)
         head.fields.append("application/json", for: "Content-Type")
         head.fields.append(data.count, for: "Content-Length")
-        head.fields.append(seconds > 0 ? "max-age=\(seconds), public" : "no-cache", for: "Cache-Control")
+        head.fields.append(Self.cacheControl(of: route, seconds: 60), for: "Cache-Control")
         Self.addSecurity(to: &head.fields)
         if let origin = self.configuration.allowedOrigin {
             head.fields.append(origin, for: "Access-Control-Allow-Origin")
@@ -224,7 +220,7 @@ final class ImageAnswers: Sendable {
     }
 
     /// The fields that keep browsers from taking an image for a document.
-    static func addSecurity(to fields: inout FieldLines) {
+    private static func addSecurity(to fields: inout FieldLines) {
         let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
         fields.append(policy, for: "Content-Security-Policy")
         fields.append("nosniff", for: "X-Content-Type-Options")
@@ -249,9 +245,13 @@ final class ImageAnswers: Sendable {
         if isFallback, let lifetime = self.configuration.images.fallbackLifetime {
             seconds = min(seconds, Int(lifetime.components.seconds))
         }
-        if let expires = route.address.options.expires {
-            seconds = min(seconds, max(0, expires - Int(Date().timeIntervalSince1970)))
-        }
+        return Self.cacheControl(of: route, seconds: seconds, scope: scope)
+    }
+
+    /// Returns the `Cache-Control` for a lifetime, which ends with the URL at the latest.
+    private static func cacheControl(of route: ImageRoute, seconds: Int, scope: String = "public") -> String {
+        let rest = route.address.options.expires.map { max(0, $0 - Int(Date().timeIntervalSince1970)) }
+        let seconds = min(seconds, rest ?? seconds)
         return seconds > 0 ? "max-age=\(seconds), \(scope)" : "no-cache"
     }
 
@@ -355,10 +355,11 @@ final class ImageAnswers: Sendable {
 
     /// Returns the seconds of an origin's `Retry-After`, at least 1 and at most as many as the server itself obeys.
     ///
-    /// Returns `nil` if the value is malformed.
+    /// Returns `nil` if the value is malformed, or if the server obeys none.
     private func seconds(ofRetryAfter value: String) -> String? {
-        guard let delay = RetryAfter.delay(value, date: Date()) else { return nil }
-        let limit = self.configuration.loader.failureLifetimes.maximumRetryAfter ?? .seconds(600)
+        guard let limit = self.configuration.loader.failureLifetimes.maximumRetryAfter,
+            let delay = RetryAfter.delay(value, date: Date())
+        else { return nil }
         return "\(max(Self.retrySeconds, Int((min(delay, limit) / .seconds(1)).rounded(.up))))"
     }
 

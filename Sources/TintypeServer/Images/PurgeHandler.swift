@@ -110,9 +110,9 @@ struct PurgeHandler: Sendable {
     ///
     /// If a line fails, purges the lines before it, and then throws the error of that line.
     private func purge(_ lines: [Line]) async throws -> [String] {
-        var (texts, announced, failure): ([String], [(line: Line, moment: PurgeList.Moment?)], (any Error)?) = (
-            [], [], nil
-        )
+        var texts: [String] = []
+        var announced: [(line: Line, moment: PurgeList.Moment?)] = []
+        var failure: (any Error)?
         for line in lines {
             do {
                 if line.kind == "tag" {
