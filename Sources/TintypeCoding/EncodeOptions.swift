@@ -28,6 +28,11 @@ public struct EncodeOptions: Sendable, Hashable {
     public var pngLevel: Int
     /// The filters that PNG may choose from; by default depends on the content.
     public var pngFilter: PNGFilter
+    /// The effort of lossy WebP, 0 to 6; 4 by default.
+    ///
+    /// Values outside this range count as 0 or 6. It is libwebp's method. 2 takes half of the time of 4 for files that
+    /// are 3 percent larger.
+    public var webpEffort: Int
     /// The most bytes that the result may have; `nil`, the default, is no limit.
     ///
     /// To fit, the coder lowers the quality of lossy formats, gives GIF fewer colours, and compresses PNG with more
@@ -124,6 +129,7 @@ public struct EncodeOptions: Sendable, Hashable {
         compression: Compression = .lossy,
         pngLevel: Int = 6,
         pngFilter: PNGFilter = .automatic,
+        webpEffort: Int = 4,
         maximumByteCount: Int? = nil,
         requiresMaximumByteCount: Bool = true,
         metadata: Metadata = Metadata(),
@@ -136,6 +142,7 @@ public struct EncodeOptions: Sendable, Hashable {
         self.compression = compression
         self.pngLevel = pngLevel
         self.pngFilter = pngFilter
+        self.webpEffort = webpEffort
         self.maximumByteCount = maximumByteCount
         self.requiresMaximumByteCount = requiresMaximumByteCount
         self.metadata = metadata

@@ -198,6 +198,10 @@ extension ImageServer.Configuration {
         public var isProgressive = false
         /// The effort of PNG, 0 to 9; default 6.
         public var pngLevel = 6
+        /// The effort of WebP, 0 to 6; default 4.
+        ///
+        /// 2 takes half of the time of 4 for files that are 3 percent larger.
+        public var webpEffort = 4
         /// The formats for images without a format in the URL, in the order of preference.
         ///
         /// A result has the format of its source if the list contains it. Otherwise it has the first format that can

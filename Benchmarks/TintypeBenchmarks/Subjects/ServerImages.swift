@@ -27,6 +27,14 @@ enum ServerImages {
         Job(name: "server-png", source: "png", format: "png", bar: 2.5),
         Job(name: "server-webp", source: "webp", format: "webp", bar: 1.8),
         Job(name: "server-jpeg-to-webp", source: "jpg", format: "webp", bar: 1.8),
+        // Thumbor writes WebP with libwebp's default effort, which is 4 and has no setting.
+        Job(
+            name: "server-jpeg-to-webp-effort-2",
+            source: "jpg",
+            format: "webp",
+            bar: 1.8,
+            options: ["--webp-effort", "2"]
+        ),
         // Thumbor stores nothing in these rows, so in one row Tintype stores nothing on disk either.
         Job(name: "server-jpeg-no-disk", source: "jpg", format: "jpeg", bar: 1.6, options: ["--cache-size", "0"]),
     ]

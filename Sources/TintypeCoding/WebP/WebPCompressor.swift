@@ -50,7 +50,7 @@ extension EncodeOptions {
         var config = WebPConfig()
         var isValid = WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(quality)) != 0
         switch self.compression {
-        case .lossy: break
+        case .lossy: config.method = CInt(min(max(self.webpEffort, 0), 6))
         case .lossless:
             // This is the default effort of cwebp. Keep hidden colours.
             isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
@@ -85,6 +85,8 @@ struct WebPMemory {
     private let tileCount: Int
     private let hasAlpha: Bool
     private let isLossless: Bool
+    /// Whether an image without loss, such as an alpha plane, has statistics for small tiles.
+    private let hasSmallTiles: Bool
     private let quality: Int
     private let triesQualities: Bool
     private let savesMemory: Bool
@@ -97,6 +99,7 @@ struct WebPMemory {
         self.tileCount = min(2_600, ((layout.width + 7) / 8).saturatingMultiplied(by: (layout.height + 7) / 8))
         self.hasAlpha = layout.format.hasAlpha
         self.isLossless = options.compression.isLossless
+        self.hasSmallTiles = self.isLossless || options.webpEffort > 4
         self.quality = min(max(options.quality, 1), 100)
         self.triesQualities = options.maximumByteCount != nil
         self.savesMemory = options.savesMemory
@@ -127,7 +130,7 @@ struct WebPMemory {
 
     private var codecByteCount: Int {
         guard self.isLossless || self.hasAlpha else { return 256 << 10 }
-        return (2 << 20) + self.tileCount * (self.isLossless ? 10 : 1) << 10
+        return (2 << 20) + self.tileCount * (self.hasSmallTiles ? 10 : 1) << 10
     }
 }
 

@@ -197,6 +197,7 @@ final class RoutePlanner: Sendable {
         encode.background = options.background.map(Color.init) ?? .white
         encode.isProgressive = self.images.isProgressive
         encode.pngLevel = self.images.pngLevel
+        encode.webpEffort = self.images.webpEffort
         if options.maximumByteCount > 0, format == .jpeg || format == .webp {
             encode.maximumByteCount = options.maximumByteCount
             encode.requiresMaximumByteCount = false

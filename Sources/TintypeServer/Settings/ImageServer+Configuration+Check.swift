@@ -182,6 +182,7 @@ extension ImageServer.Configuration.Images {
             "must be 1 to 100 for each format"
         )
         try Configuration.require((0...9).contains(self.pngLevel), "png-level", "must be 0 to 9")
+        try Configuration.require((0...6).contains(self.webpEffort), "webp-effort", "must be 0 to 6")
         try Configuration.require(
             !self.preferredFormats.isEmpty && self.preferredFormats.allSatisfy { WrittenFormats.all.contains($0) },
             "preferred-formats",

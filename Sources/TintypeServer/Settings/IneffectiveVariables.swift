@@ -64,7 +64,7 @@ struct IneffectiveVariables: Sendable {
         ),
         IneffectiveVariables(
             "Tintype chooses how it writes PNG and WebP by itself",
-            ["PNG_INTERLACED", "PNG_QUANTIZE", "PNG_QUANTIZATION_COLORS", "WEBP_EFFORT", "WEBP_PRESET"]
+            ["PNG_INTERLACED", "PNG_QUANTIZE", "PNG_QUANTIZATION_COLORS", "WEBP_PRESET"]
         ),
         IneffectiveVariables(
             "JPEGs are reduced while they are decoded only if that suffices",

@@ -27,6 +27,12 @@ extension ServerSetting {
             "the effort of PNG; default 6"
         ) { $0.configuration.images.pngLevel = $1 },
         ServerSetting(
+            "webp-effort",
+            .number(0...6),
+            "the effort of WebP; default 4; 2 takes half of the time",
+            foreign: ["IMGPROXY_WEBP_EFFORT"]
+        ) { $0.configuration.images.webpEffort = $1 },
+        ServerSetting(
             "preferred-formats",
             .formats,
             "the formats for URLs that name none: the format of the source if it is among them, otherwise the first "

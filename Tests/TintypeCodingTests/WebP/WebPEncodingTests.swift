@@ -44,6 +44,15 @@ import TintypeTestTraits
         #expect((1...16).contains(differences.max() ?? 0))
     }
 
+    @Test func `more effort makes smaller files, and values out of range count as the nearest`() throws {
+        let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
+        let sizes = try [-1, 0, 2, 4, 6, 7].map { try Self.encode(photograph, EncodeOptions(webpEffort: $0)).count }
+        #expect(sizes == sizes.sorted(by: >))
+        #expect(Set(sizes).count == 4)
+        #expect(sizes[0] == sizes[1] && sizes[4] == sizes[5])
+        #expect(try Self.encode(photograph, EncodeOptions()).count == sizes[3])
+    }
+
     @Test func `metadata is written and read`() throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 20, height: 10)
         let metadata = EncodeOptions.Metadata(

@@ -9,8 +9,12 @@ import TintypeTestTraits
 
 /// The routes of URLs.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RoutePlannerTests {
-    private func route(_ target: String) async throws -> ImageRoute {
+    private func route(
+        _ target: String,
+        change: (inout ImageServer.Configuration) -> Void = { _ in }
+    ) async throws -> ImageRoute {
         var configuration = ImageServer.Configuration()
+        change(&configuration)
         configuration.addresses.allowsSecurityOptions = true
         configuration.loader.disk = nil
         configuration.logFormat = nil
@@ -41,6 +45,15 @@ import TintypeTestTraits
             keys.insert(route.request.transforms.key)
         }
         #expect(keys.count == 5)
+    }
+
+    @Test(arguments: [0, 2, 6]) func `the server's effort of WebP is that of its results`(effort: Int) async throws {
+        let route = try await self.route("/_/plain/https://a.example/a@webp") { $0.images.webpEffort = effort }
+        guard case .encode(_, let encoding) = route.work else {
+            Issue.record("The result is not encoded.")
+            return
+        }
+        #expect(encoding.choices.map(\.options.webpEffort) == [effort])
     }
 
     @Test func `the key of a file or an object is encoded once`() async throws {

@@ -161,7 +161,8 @@ import TintypeTestSupport
     private static let wrongValues: [(String, String, String)] = [
         ("quality", "0", "--quality takes a whole number from 1 to 100, and not 0."),
         ("quality", "good", "1 to 100"), ("quality", "99999999999999999999", "1 to 100"),
-        ("signature-size", "33", "1 to 32"), ("png-level", "10", "0 to 9"), ("max-frames", "0", "1 to 10000"),
+        ("signature-size", "33", "1 to 32"), ("png-level", "10", "0 to 9"), ("webp-effort", "7", "0 to 6"),
+        ("max-frames", "0", "1 to 10000"),
         ("max-result-side", "65501", "0 to 65500"), ("max-source-side", "0", "1 to 65535"),
         ("watermark-opacity", "1.1", "from 0 to 1"), ("watermark-opacity", "nan", "from 0 to 1"),
         ("answer-time", "0", "a time over zero"), ("answer-time", "-1", "500ms"), ("answer-time", "soon", "500ms"),
@@ -294,7 +295,8 @@ import TintypeTestSupport
     @Test func `a configuration that a program makes is checked as well`() {
         let changes: [(@Sendable (inout ImageServer.Configuration) -> Void, String)] = [
             ({ $0.images.quality = 0 }, "quality"), ({ $0.images.qualities = [.webp: 200] }, "format-quality"),
-            ({ $0.images.pngLevel = -1 }, "png-level"), ({ $0.images.preferredFormats = [.avif] }, "preferred-formats"),
+            ({ $0.images.pngLevel = -1 }, "png-level"), ({ $0.images.webpEffort = 7 }, "webp-effort"),
+            ({ $0.images.preferredFormats = [.avif] }, "preferred-formats"),
             ({ $0.images.maximumFrames = 0 }, "max-frames"), ({ $0.images.maximumResultSide = 0 }, "max-result-side"),
             ({ $0.images.watermarkOpacity = .nan }, "watermark-opacity"),
             ({ $0.images.fallbackLifetime = .seconds(-1) }, "fallback-lifetime"),

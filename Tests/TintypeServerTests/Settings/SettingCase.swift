@@ -143,6 +143,7 @@ struct SettingCase: Sendable, CustomTestStringConvertible {
         ) { $0.images.qualities == [.jpeg: 70, .webp: 60] },
         SettingCase("progressive", "true", foreign: ["IMGPROXY_JPEG_PROGRESSIVE": "1"]) { $0.images.isProgressive },
         SettingCase("png-level", "9") { $0.images.pngLevel == 9 },
+        SettingCase("webp-effort", "2", foreign: ["IMGPROXY_WEBP_EFFORT": "2"]) { $0.images.webpEffort == 2 },
         SettingCase("preferred-formats", "webp,png", foreign: ["IMGPROXY_PREFERRED_FORMATS": "webp,jxl,png"]) {
             $0.images.preferredFormats == [.webp, .png]
         },
