@@ -3,24 +3,29 @@
 /// A transfer's place in the queue: the least starts first.
 struct TransferTicket: Comparable {
     let priority: DownloadPriority
-    /// Smaller starts earlier among the equally urgent.
+    /// The number of transfers that the client had when it asked for this one; 0 without a client.
+    let round: Int
+    /// Smaller starts earlier among the equally urgent of a round.
     let order: Int64
     let id: UInt64
 
     static func < (left: TransferTicket, right: TransferTicket) -> Bool {
-        left.priority != right.priority ? left.priority > right.priority : left.order < right.order
+        if left.priority != right.priority { return left.priority > right.priority }
+        return left.round != right.round ? left.round < right.round : left.order < right.order
     }
 }
 
 /// Chooses the transfer that may start next.
 ///
-/// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
+/// The most urgent transfer starts first. Equally urgent ones start in the order of their arrival, or the latest first,
+/// but the first transfers of all clients start before the second ones, and so on.
 /// A transfer starts if fewer than `maximumActive` run, and its origin has room and a token. A transfer whose origin
 /// has neither waits aside and does not hold up others. A transfer that comes back after a redirect or for another try
 /// keeps its place.
 ///
 /// No site can have all places. The last places are reserved for origins without any, and the very last for sites
-/// without any. Transfers that bring next to nothing run in addition to the places, up to as many again.
+/// without any. No client can have all places of an origin: the last quarter is reserved for clients with fewer transfers.
+/// Transfers that bring next to nothing run in addition to the places, up to as many again.
 ///
 /// libcurl can count connections per host itself, but has one list of waiting transfers, in which one host that hangs
 /// holds up the others (seen in 7.88). A transfer that waits there looks like one that stalls.
@@ -42,7 +47,14 @@ struct TransferQueue {
         var throttledUntil: LoopInstant?
         var waitingCount = 0
 
-        var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
+        /// Whether a transfer with this ticket may start.
+        ///
+        /// If it may not, neither may the equally urgent tickets after it, whose rounds are not lower.
+        func hasRoom(for ticket: TransferTicket) -> Bool {
+            let isShared = self.limit >= TransferQueue.fewestShared
+            let limit = isShared && ticket.round >= self.limit * 3 / 4 ? self.limit * 3 / 4 : self.limit
+            return self.active < limit && self.throttledUntil == nil
+        }
 
         init(name: String, site: SiteState, limit: Int) {
             self.name = name
@@ -130,10 +142,17 @@ struct TransferQueue {
     // MARK: Waiting transfers
 
     /// Adds a transfer; ids grow in the order in which transfers were asked for.
-    mutating func submit(_ id: UInt64, origin name: String, priority: DownloadPriority = .normal) {
+    ///
+    /// - Parameters:
+    ///   - id: The number of the transfer.
+    ///   - name: The origin.
+    ///   - priority: The urgency.
+    ///   - round: The number of transfers that the client had before this one.
+    mutating func submit(_ id: UInt64, origin name: String, priority: DownloadPriority = .normal, round: Int = 0) {
         let order = Int64(truncatingIfNeeded: id)
         let ticket = TransferTicket(
             priority: priority,
+            round: round,
             order: self.order == .firstInFirstOut ? order : -order,
             id: id
         )
@@ -165,7 +184,7 @@ struct TransferQueue {
     /// Makes one that waits more or less urgent; does nothing for one that runs.
     mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
-        let ticket = TransferTicket(priority: priority, order: old.order, id: id)
+        let ticket = TransferTicket(priority: priority, round: old.round, order: old.order, id: id)
         self.waiting[id] = (ticket, origin)
         self.insert(ticket, origin)
         self.compact(origin)
@@ -181,7 +200,7 @@ struct TransferQueue {
             let origin = candidate.origin
             guard candidate.ticket == origin.candidacy else { continue }
             origin.candidacy = nil
-            guard origin.hasRoom else { continue }
+            guard origin.hasRoom(for: candidate.ticket) else { continue }
             guard candidate.ticket == self.best(of: origin) else {
                 self.offer(origin)
                 continue
@@ -308,7 +327,7 @@ struct TransferQueue {
 
     /// Lets the best of an origin take part, if the origin has room and the best does not take part yet.
     private mutating func offer(_ origin: Origin) {
-        guard origin.hasRoom, let best = self.best(of: origin), best != origin.candidacy else { return }
+        guard let best = self.best(of: origin), best != origin.candidacy, origin.hasRoom(for: best) else { return }
         origin.candidacy = best
         self.candidates.insert(Candidate(ticket: best, origin: origin))
     }

@@ -32,6 +32,10 @@ final class Transfer {
     let id: UInt64
     /// The request that callers made; equal requests join the transfer.
     let identity: SharedRequest
+    /// The client of the caller that started the transfer; `nil` if the program names none.
+    let client: WorkClient?
+    /// The number of transfers that the client had before this one.
+    var round = 0
     private let configuration: SharedConfiguration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine
@@ -58,12 +62,14 @@ final class Transfer {
         address: ResourceAddress,
         configuration: SharedConfiguration,
         bodyBudget: ByteBudget,
+        client: WorkClient?,
         channel: BodyChannel? = nil,
         priority: DownloadPriority = .normal,
         report: @escaping (Transfer, News) -> Void
     ) {
         self.id = id
         self.identity = request
+        self.client = client
         self.configuration = configuration
         self.report = report
         self.outgoing = OutgoingRequest(request, address: address, configuration: configuration)

@@ -142,7 +142,12 @@ final class TransferDriver {
     func move(_ transfer: Transfer, _ event: TransferMachine.Event, at now: LoopInstant = .now) {
         switch transfer.transition(event, at: now) {
         case .enqueue:
-            self.queue.submit(transfer.id, origin: transfer.address.origin, priority: transfer.audience.priority)
+            self.queue.submit(
+                transfer.id,
+                origin: transfer.address.origin,
+                priority: transfer.audience.priority,
+                round: transfer.round
+            )
         case .submit(let time): self.deadlines.addTry(of: transfer.id, at: time)
         case .look(let time):
             self.deadlines.expectLook(at: time)

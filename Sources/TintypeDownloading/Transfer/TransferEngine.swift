@@ -153,6 +153,7 @@ final class TransferEngine: @unchecked Sendable {
             address: address,
             configuration: self.configuration,
             bodyBudget: self.bodyBudget,
+            client: WorkClient.current,
             report: self.driver.registry.report
         )
         transfer.join(waiter)
@@ -178,6 +179,7 @@ final class TransferEngine: @unchecked Sendable {
             address: address,
             configuration: self.configuration,
             bodyBudget: self.bodyBudget,
+            client: WorkClient.current,
             channel: channel,
             priority: priority,
             report: self.driver.registry.report

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Testing
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeTestSupport
 import TintypeTestTraits
@@ -43,13 +44,19 @@ struct SchedulingTests {
     private func order(
         _ asked: [(Int, DownloadPriority)],
         of downloader: DownloadActor,
+        by clients: [Int: WorkClient] = [:],
         meanwhile: () async -> Void = {}
     ) async throws -> [Int] {
         let events = downloader.events()
         await downloader.suspend()
         let finished = Recorder<Int>()
         var tasks: [Task<Void, any Error>] = []
-        for (number, priority) in asked { tasks.append(await self.ask(number, priority, of: downloader, finished)) }
+        for (number, priority) in asked {
+            let task = await WorkClient.$current.withValue(clients[number]) {
+                await self.ask(number, priority, of: downloader, finished)
+            }
+            tasks.append(task)
+        }
         await meanwhile()
         await downloader.resume()
         for task in tasks { try await task.value }
@@ -65,6 +72,41 @@ struct SchedulingTests {
     @Test func `first come, first served`() async throws {
         let asked = (1...7).map { ($0, DownloadPriority.normal) }
         #expect(try await self.order(asked, of: self.downloader()) == Array(1...7))
+    }
+
+    @Test func `the transfers of a client wait for the first of another one`() async throws {
+        let downloader = self.downloader { configuration in
+            configuration.maximumTransfers = 16
+            configuration.maximumConnectionsPerHost = 8
+        }
+        let door = Latch()
+        for number in 1...12 { self.origin.script("/held/\(number)", .held(by: door, body: [1])) }
+        let tasks = WorkClient.$current.withValue(WorkClient(number: 1)) {
+            (1...12).map { number in
+                let url = self.origin.url("/held/\(number)")
+                return Task { _ = try await downloader.response(for: DownloadRequest(url: url)) }
+            }
+        }
+        await until { await downloader.counters.started == 12 }
+        try await WorkClient.$current.withValue(WorkClient(number: 2)) {
+            _ = try await downloader.response(for: DownloadRequest(url: self.origin.url("/1")))
+        }
+        door.open()
+        for task in tasks { try await task.value }
+    }
+
+    @Test func `clients take turns, and one whose transfers are over begins anew`() async throws {
+        let downloader = self.downloader()
+        let (first, second) = (WorkClient(number: 1), WorkClient(number: 2))
+        try await WorkClient.$current.withValue(first) {
+            for number in 1...3 {
+                _ = try await downloader.response(for: DownloadRequest(url: self.origin.url("/\(number)")))
+            }
+        }
+        let clients = [4: second, 5: second, 6: second, 7: first, 8: first]
+        let asked = (4...8).map { ($0, DownloadPriority.normal) }
+        let order = try await self.order(asked, of: downloader, by: clients)
+        #expect(order == [4, 7, 5, 8, 6])
     }
 
     @Test func `the last that came is first where the configuration says so`() async throws {

@@ -40,6 +40,44 @@ import TintypeTestTraits
         #expect(Self.drain(&queue) == [9])
     }
 
+    @Test func `the first transfers of all clients start before the second ones`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        for id in UInt64(1)...4 { queue.submit(id, origin: "a", round: Int(id) - 1) }
+        queue.submit(5, origin: "b", round: 0)
+        queue.submit(6, origin: "a", round: 1)
+        queue.submit(7, origin: "a", priority: .high, round: 9)
+        var started: [UInt64] = []
+        while let id = Self.next(&queue) {
+            started.append(id)
+            queue.finish(origin: id == 5 ? "b" : "a")
+        }
+        #expect(started == [7, 1, 5, 2, 6, 3, 4])
+    }
+
+    @Test func `a client leaves a quarter of an origin's places to others`() {
+        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 8)
+        for id in UInt64(1)...9 { queue.submit(id, origin: "a", round: Int(id) - 1) }
+        #expect(Self.drain(&queue) == [1, 2, 3, 4, 5, 6])
+        queue.submit(10, origin: "a", round: 0)
+        queue.submit(11, origin: "a", round: 0)
+        queue.submit(12, origin: "a", round: 0)
+        #expect(Self.drain(&queue) == [10, 11])
+        queue.finish(origin: "a")
+        #expect(Self.drain(&queue) == [12])
+        for _ in 0..<2 { queue.finish(origin: "a") }
+        #expect(Self.drain(&queue).isEmpty)
+        queue.finish(origin: "a")
+        #expect(Self.drain(&queue) == [7])
+        queue.setMultiplexes(origin: "a")
+        #expect(Self.drain(&queue) == [8, 9])
+    }
+
+    @Test func `a client may have all of a few places`() {
+        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 6)
+        for id in UInt64(1)...9 { queue.submit(id, origin: "a", round: Int(id) - 1) }
+        #expect(Self.drain(&queue) == [1, 2, 3, 4, 5, 6])
+    }
+
     @Test func `those that left give their place away`() {
         var queue = self.queue
         for id in 1...4 { queue.submit(UInt64(id), origin: "a") }
