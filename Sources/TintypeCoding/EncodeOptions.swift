@@ -30,8 +30,8 @@ public struct EncodeOptions: Sendable, Hashable {
     public var pngFilter: PNGFilter
     /// The effort of lossy WebP, 0 to 6; 4 by default.
     ///
-    /// Values outside this range count as 0 or 6. It is libwebp's method. 2 takes half of the time of 4 for files that
-    /// are 3 percent larger.
+    /// Values outside this range count as 0 or 6. Higher values make smaller files and take longer. 2 takes half the
+    /// time of 4, and makes files about 3 percent larger. libwebp calls this option `method`.
     public var webpEffort: Int
     /// The most bytes that the result may have; `nil`, the default, is no limit.
     ///

@@ -247,7 +247,8 @@ struct WeightedGateState {
 
 /// The client for which a task works.
 ///
-/// Gates, lanes and downloads share their places among clients. Work without a client counts as work of a client with nothing inside.
+/// Gates, lanes and downloads share their places among clients. Work without a client counts as the only work of a
+/// client.
 package struct WorkClient: Sendable, Hashable {
     /// The client of the current task and of the tasks that it creates.
     @TaskLocal package static var current: WorkClient?

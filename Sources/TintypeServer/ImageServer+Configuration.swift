@@ -200,7 +200,7 @@ extension ImageServer.Configuration {
         public var pngLevel = 6
         /// The effort of WebP, 0 to 6; default 4.
         ///
-        /// 2 takes half of the time of 4 for files that are 3 percent larger.
+        /// 2 takes half the time of 4, and makes files about 3 percent larger.
         public var webpEffort = 4
         /// The formats for images without a format in the URL, in the order of preference.
         ///

@@ -91,6 +91,23 @@ import TintypeTestTraits
         #expect(taken <= counted + counted / 10, "counted \(counted), took \(taken)")
     }
 
+    @Test(arguments: [4, 6]) func `blocks that stay the same become transparent, which takes memory`(effort: Int) throws
+    {
+        let frames = try (0..<4).map { index in
+            let pixels = try PixelBuffer.make(.rgb8, width: 300, height: 200) { column, row, channel in
+                let isChanged = (column / 8 * 7 + row / 8 * 13) % 4 == index
+                return UInt8(truncatingIfNeeded: column * 37 ^ row * 91 ^ channel * 50 ^ (isChanged ? index * 70 : 0))
+            }
+            return AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 50)
+        }
+        let animation = AnimationContent(frames: frames)
+        let (coder, options) = (try SampleFiles.registry.coder(encoding: .webp), EncodeOptions(webpEffort: effort))
+        let counted = try coder.encodingByteCount(of: animation, as: .webp, options: options)
+        let (data, taken) = try AllocatedMemory.peak { try coder.encode(animation, as: .webp, options: options) }
+        #expect(data.firstRange(of: Data("ALPH".utf8)) != nil)
+        #expect(taken <= counted + counted / 10, "counted \(counted), took \(taken)")
+    }
+
     @Test func `a coder that says nothing counts four copies in RGBA, and all frames`() throws {
         let layout = try PixelLayout(format: .gray8, width: 64, height: 10)
         let coder = SilentCoder()

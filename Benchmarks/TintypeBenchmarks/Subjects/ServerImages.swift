@@ -27,7 +27,7 @@ enum ServerImages {
         Job(name: "server-png", source: "png", format: "png", bar: 2.5),
         Job(name: "server-webp", source: "webp", format: "webp", bar: 1.8),
         Job(name: "server-jpeg-to-webp", source: "jpg", format: "webp", bar: 1.8),
-        // Thumbor writes WebP with libwebp's default effort, which is 4 and has no setting.
+        // Thumbor has no setting for the effort of WebP: it uses libwebp's default, 4.
         Job(
             name: "server-jpeg-to-webp-effort-2",
             source: "jpg",

@@ -2,6 +2,7 @@
 
 #include "CTintypeShims.h"
 
+#include <linux/sched.h>
 #include <linux/tcp.h>
 #include <malloc.h>
 #include <netinet/in.h>
@@ -12,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <stdint.h>
@@ -106,19 +108,34 @@ long cshims_send_file(int socket, int file, long offset, size_t count) {
     return sendfile(socket, file, &start, count);
 }
 
+// glibc 2.36 does not declare this structure or its functions.
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+static int get_scheduling(struct scheduling *scheduling) {
+    *scheduling = (struct scheduling){.size = sizeof(*scheduling)};
+    return syscall(SYS_sched_getattr, 0, scheduling, sizeof(*scheduling), 0) == 0 && scheduling->policy == SCHED_OTHER;
+}
+
 void cshims_prefer_short_slices(long nanoseconds) {
-    // glibc 2.36 does not declare this structure or this function.
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attributes = {.size = sizeof(attributes)};
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
-        return;
-    attributes.runtime = (uint64_t)nanoseconds;
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
+    struct scheduling scheduling;
+    if (!get_scheduling(&scheduling)) return;
+    scheduling.runtime = (uint64_t)nanoseconds;
+    syscall(SYS_sched_setattr, 0, &scheduling, 0);
+}
+
+void cshims_set_nice_value(int lowering) {
+    struct scheduling scheduling;
+    if (!get_scheduling(&scheduling)) return;
+    int nice = getpriority(PRIO_PROCESS, getpid()) - lowering;
+    scheduling.nice = nice < -20 ? -20 : nice;
+    if (lowering > 0) scheduling.flags |= SCHED_FLAG_RESET_ON_FORK;
+    syscall(SYS_sched_setattr, 0, &scheduling, 0);
 }
 
 unsigned cshims_thread_number(void) {

@@ -85,7 +85,7 @@ struct WebPMemory {
     private let tileCount: Int
     private let hasAlpha: Bool
     private let isLossless: Bool
-    /// Whether an image without loss, such as an alpha plane, has statistics for small tiles.
+    /// Whether the statistics of a lossless image, such as the alpha plane of a lossy one, are for small tiles.
     private let hasSmallTiles: Bool
     private let quality: Int
     private let triesQualities: Bool
@@ -112,7 +112,7 @@ struct WebPMemory {
     func byteCount(frameCount: Int?) -> Int {
         let file = (self.pixelCount / 2).saturatingMultiplied(by: self.fileHalves)
         let still = self.pixelCount.saturatingMultiplied(by: self.codecBytesPerPixel)
-            .saturatingAdded(to: self.codecByteCount)
+            .saturatingAdded(to: self.codecByteCount(isAnimated: frameCount != nil))
             // The best file so far stays while another quality is tried.
             .saturatingAdded(to: self.triesQualities ? file.saturatingMultiplied(by: 2) : 0)
         guard let frameCount else { return still }
@@ -128,8 +128,9 @@ struct WebPMemory {
         self.isLossless ? 48 : max(self.savesMemory ? 7 : 12 + self.quality / 4, self.hasAlpha ? 40 : 0)
     }
 
-    private var codecByteCount: Int {
-        guard self.isLossless || self.hasAlpha else { return 256 << 10 }
+    private func codecByteCount(isAnimated: Bool) -> Int {
+        // In an animation, blocks that stay the same become transparent.
+        guard self.isLossless || self.hasAlpha || isAnimated else { return 256 << 10 }
         return (2 << 20) + self.tileCount * (self.hasSmallTiles ? 10 : 1) << 10
     }
 }

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A transfer's place in the queue: the least starts first.
+import TintypeConcurrency
+
+/// A transfer's place in the queue of its origin: the least starts first.
 struct TransferTicket: Comparable {
     let priority: DownloadPriority
-    /// The number of transfers that the client had when it asked for this one; 0 without a client.
+    let client: WorkClient?
+    /// The turn of the client at the origin; see ``ClientTurns``.
     let round: Int
-    /// Smaller starts earlier among the equally urgent of a round.
+    /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
     let id: UInt64
 
     static func < (left: TransferTicket, right: TransferTicket) -> Bool {
-        if left.priority != right.priority { return left.priority > right.priority }
-        return left.round != right.round ? left.round < right.round : left.order < right.order
+        left.priority == right.priority && left.round != right.round ? left.round < right.round : left.precedes(right)
+    }
+
+    /// Whether the transfer starts before one of another origin, whose rounds are different ones.
+    func precedes(_ other: TransferTicket) -> Bool {
+        self.priority != other.priority ? self.priority > other.priority : self.order < other.order
     }
 }
 
 /// Chooses the transfer that may start next.
 ///
-/// The most urgent transfer starts first. Equally urgent ones start in the order of their arrival, or the latest first,
-/// but the first transfers of all clients start before the second ones, and so on.
-/// A transfer starts if fewer than `maximumActive` run, and its origin has room and a token. A transfer whose origin
-/// has neither waits aside and does not hold up others. A transfer that comes back after a redirect or for another try
-/// keeps its place.
+/// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
+/// But the clients of an origin take turns (``ClientTurns``). A transfer starts if fewer than `maximumActive` run, and
+/// its origin has room and a token. A transfer whose origin has neither waits aside and does not hold up others. A
+/// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
 ///
 /// No site can have all places. The last places are reserved for origins without any, and the very last for sites
-/// without any. No client can have all places of an origin: the last quarter is reserved for clients with fewer transfers.
-/// Transfers that bring next to nothing run in addition to the places, up to as many again.
+/// without any. Transfers that bring next to nothing run in addition to the places, up to as many again.
 ///
 /// libcurl can count connections per host itself, but has one list of waiting transfers, in which one host that hangs
 /// holds up the others (seen in 7.88). A transfer that waits there looks like one that stalls.
@@ -47,14 +52,9 @@ struct TransferQueue {
         var throttledUntil: LoopInstant?
         var waitingCount = 0
 
-        /// Whether a transfer with this ticket may start.
-        ///
-        /// If it may not, neither may the equally urgent tickets after it, whose rounds are not lower.
-        func hasRoom(for ticket: TransferTicket) -> Bool {
-            let isShared = self.limit >= TransferQueue.fewestShared
-            let limit = isShared && ticket.round >= self.limit * 3 / 4 ? self.limit * 3 / 4 : self.limit
-            return self.active < limit && self.throttledUntil == nil
-        }
+        var turns = ClientTurns()
+
+        var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
 
         init(name: String, site: SiteState, limit: Int) {
             self.name = name
@@ -80,7 +80,7 @@ struct TransferQueue {
         let ticket: TransferTicket
         let origin: Origin
 
-        static func < (left: Candidate, right: Candidate) -> Bool { left.ticket < right.ticket }
+        static func < (left: Candidate, right: Candidate) -> Bool { left.ticket.precedes(right.ticket) }
         static func == (left: Candidate, right: Candidate) -> Bool { left.ticket == right.ticket }
     }
 
@@ -142,22 +142,22 @@ struct TransferQueue {
     // MARK: Waiting transfers
 
     /// Adds a transfer; ids grow in the order in which transfers were asked for.
-    ///
-    /// - Parameters:
-    ///   - id: The number of the transfer.
-    ///   - name: The origin.
-    ///   - priority: The urgency.
-    ///   - round: The number of transfers that the client had before this one.
-    mutating func submit(_ id: UInt64, origin name: String, priority: DownloadPriority = .normal, round: Int = 0) {
+    mutating func submit(
+        _ id: UInt64,
+        origin name: String,
+        priority: DownloadPriority = .normal,
+        client: WorkClient? = nil
+    ) {
+        self.sweepOrigins()
+        let origin = self.origins[name] ?? self.makeOrigin(name)
         let order = Int64(truncatingIfNeeded: id)
         let ticket = TransferTicket(
             priority: priority,
-            round: round,
+            client: client,
+            round: origin.turns.add(client),
             order: self.order == .firstInFirstOut ? order : -order,
             id: id
         )
-        self.sweepOrigins()
-        let origin = self.origins[name] ?? self.makeOrigin(name)
         self.waiting[id] = (ticket, origin)
         origin.waitingCount += 1
         self.insert(ticket, origin)
@@ -175,8 +175,9 @@ struct TransferQueue {
 
     /// Takes out one that is not wanted any more; does nothing for one that runs.
     mutating func remove(_ id: UInt64) {
-        guard let (_, origin) = self.waiting.removeValue(forKey: id) else { return }
+        guard let (ticket, origin) = self.waiting.removeValue(forKey: id) else { return }
         origin.waitingCount -= 1
+        origin.turns.remove(ticket.client)
         self.compact(origin)
         self.forgetIfIdle(origin, now: nil)
     }
@@ -184,7 +185,13 @@ struct TransferQueue {
     /// Makes one that waits more or less urgent; does nothing for one that runs.
     mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
-        let ticket = TransferTicket(priority: priority, round: old.round, order: old.order, id: id)
+        let ticket = TransferTicket(
+            priority: priority,
+            client: old.client,
+            round: old.round,
+            order: old.order,
+            id: id
+        )
         self.waiting[id] = (ticket, origin)
         self.insert(ticket, origin)
         self.compact(origin)
@@ -200,7 +207,7 @@ struct TransferQueue {
             let origin = candidate.origin
             guard candidate.ticket == origin.candidacy else { continue }
             origin.candidacy = nil
-            guard origin.hasRoom(for: candidate.ticket) else { continue }
+            guard origin.hasRoom else { continue }
             guard candidate.ticket == self.best(of: origin) else {
                 self.offer(origin)
                 continue
@@ -217,12 +224,14 @@ struct TransferQueue {
             origin.tickets.popFirst()
             origin.active += 1
             origin.waitingCount -= 1
+            let ticket = candidate.ticket
+            origin.turns.start(ticket.client, round: ticket.round, isLast: origin.waitingCount == 0)
             self.activeCount += 1
             origin.site.active += 1
             if !origin.site.aside.isEmpty { origin.site.aside.remove(origin.name) }
-            self.waiting[candidate.ticket.id] = nil
+            self.waiting[ticket.id] = nil
             self.offer(origin)
-            return candidate.ticket.id
+            return ticket.id
         }
         return nil
     }
@@ -327,7 +336,7 @@ struct TransferQueue {
 
     /// Lets the best of an origin take part, if the origin has room and the best does not take part yet.
     private mutating func offer(_ origin: Origin) {
-        guard let best = self.best(of: origin), best != origin.candidacy, origin.hasRoom(for: best) else { return }
+        guard origin.hasRoom, let best = self.best(of: origin), best != origin.candidacy else { return }
         origin.candidacy = best
         self.candidates.insert(Candidate(ticket: best, origin: origin))
     }

@@ -34,8 +34,6 @@ final class Transfer {
     let identity: SharedRequest
     /// The client of the caller that started the transfer; `nil` if the program names none.
     let client: WorkClient?
-    /// The number of transfers that the client had before this one.
-    var round = 0
     private let configuration: SharedConfiguration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine

@@ -146,7 +146,7 @@ final class TransferDriver {
                 transfer.id,
                 origin: transfer.address.origin,
                 priority: transfer.audience.priority,
-                round: transfer.round
+                client: transfer.client
             )
         case .submit(let time): self.deadlines.addTry(of: transfer.id, at: time)
         case .look(let time):

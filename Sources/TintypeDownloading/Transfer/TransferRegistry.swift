@@ -11,8 +11,6 @@ final class TransferRegistry {
     private var transfers: [UInt64: Transfer] = [:]
     /// The same transfers by the requests that can share them; streams are not shared.
     private var transfersByIdentity: [SharedRequest: Transfer] = [:]
-    /// The number of transfers of each client that has any.
-    private var clientCounts: [WorkClient: Int] = [:]
     /// The transfers that have bytes which their observers do not know of.
     private var news: [Transfer] = []
     /// The transfers that are over, and whose callers do not know yet.
@@ -55,10 +53,6 @@ final class TransferRegistry {
     func insert(_ transfer: Transfer) {
         self.transfers[transfer.id] = transfer
         if !transfer.isStream { self.transfersByIdentity[transfer.identity] = transfer }
-        if let client = transfer.client {
-            transfer.round = self.clientCounts[client, default: 0]
-            self.clientCounts[client] = transfer.round + 1
-        }
         self.counters.started += 1
         self.send(.started, of: transfer)
     }
@@ -68,9 +62,6 @@ final class TransferRegistry {
         self.transfers[transfer.id] = nil
         if self.transfersByIdentity[transfer.identity] === transfer {
             self.transfersByIdentity[transfer.identity] = nil
-        }
-        if let client = transfer.client, let count = self.clientCounts[client] {
-            self.clientCounts[client] = count > 1 ? count - 1 : nil
         }
         self.counters.receivedBytes += transfer.metrics.bytes
         self.settled.append((transfer, result))

@@ -90,13 +90,19 @@ actor ConnectionActor: SocketActor {
             let loop = try SocketLoop(name: "tintype-server", descriptorCount: 16)
             let server = ConnectionActor(loop, handler, limits, listener)
             try loop.start(serving: server)
-            await server.listen()
+            await server.begin()
             return (server, name)
         } catch let error as EpollError {
             throw ListenError("The server cannot start: \(String(cString: strerror(error.code))).")
         } catch {
             throw ListenError("The server cannot start: \(error).")
         }
+    }
+
+    private func begin() {
+        // On busy processors, the loop would otherwise get no more time than each thread that makes images.
+        POSIXThread.raisePriority()
+        self.listen()
     }
 
     private func listen() {

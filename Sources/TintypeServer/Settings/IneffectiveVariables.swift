@@ -63,7 +63,7 @@ struct IneffectiveVariables: Sendable {
             ["KEEP_COPYRIGHT"]
         ),
         IneffectiveVariables(
-            "Tintype chooses how it writes PNG and WebP by itself",
+            "Tintype chooses these options of PNG and WebP by itself",
             ["PNG_INTERLACED", "PNG_QUANTIZE", "PNG_QUANTIZATION_COLORS", "WEBP_PRESET"]
         ),
         IneffectiveVariables(

@@ -29,7 +29,7 @@ extension ServerSetting {
         ServerSetting(
             "webp-effort",
             .number(0...6),
-            "the effort of WebP; default 4; 2 takes half of the time",
+            "the effort of WebP; 2 halves the time, and makes files 3 % larger; default 4",
             foreign: ["IMGPROXY_WEBP_EFFORT"]
         ) { $0.configuration.images.webpEffort = $1 },
         ServerSetting(

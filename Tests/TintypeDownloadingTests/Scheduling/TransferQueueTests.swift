@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TintypeConcurrency
 import TintypeTestSupport
 import TintypeTestTraits
 
@@ -40,42 +41,48 @@ import TintypeTestTraits
         #expect(Self.drain(&queue) == [9])
     }
 
-    @Test func `the first transfers of all clients start before the second ones`() {
+    /// Returns the transfers of one origin in the order in which they start, one at a time.
+    private static func order(_ queue: inout TransferQueue, origin: String = "a") -> [UInt64] {
+        var ids: [UInt64] = []
+        while let id = queue.next(now: .now) {
+            ids.append(id)
+            queue.finish(origin: origin)
+        }
+        return ids
+    }
+
+    private static let clients = (0..<3).map { WorkClient(number: $0) }
+
+    @Test func `clients take turns at an origin`() {
         var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
-        for id in UInt64(1)...4 { queue.submit(id, origin: "a", round: Int(id) - 1) }
-        queue.submit(5, origin: "b", round: 0)
-        queue.submit(6, origin: "a", round: 1)
-        queue.submit(7, origin: "a", priority: .high, round: 9)
+        for id in UInt64(1)...4 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        for id in UInt64(5)...6 { queue.submit(id, origin: "a", client: Self.clients[1]) }
+        queue.submit(7, origin: "a", client: Self.clients[2])
+        queue.submit(8, origin: "a", priority: .high, client: Self.clients[0])
+        #expect(Self.order(&queue) == [8, 1, 5, 7, 2, 6, 3, 4])
+    }
+
+    @Test func `the transfers of one client start in the order of their arrival, also while others end`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        for id in UInt64(1)...4 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        #expect(Self.drain(&queue) == [1])
+        queue.finish(origin: "a")
+        #expect(Self.drain(&queue) == [2])
+        queue.submit(5, origin: "a", client: Self.clients[0])
+        queue.finish(origin: "a")
+        #expect(Self.order(&queue) == [3, 4, 5])
+    }
+
+    @Test func `origins take turns in the order of arrival, whatever their rounds are`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        for id in UInt64(1)...3 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        queue.submit(4, origin: "b", client: Self.clients[1])
         var started: [UInt64] = []
         while let id = Self.next(&queue) {
             started.append(id)
-            queue.finish(origin: id == 5 ? "b" : "a")
+            queue.finish(origin: id == 4 ? "b" : "a")
         }
-        #expect(started == [7, 1, 5, 2, 6, 3, 4])
-    }
-
-    @Test func `a client leaves a quarter of an origin's places to others`() {
-        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 8)
-        for id in UInt64(1)...9 { queue.submit(id, origin: "a", round: Int(id) - 1) }
-        #expect(Self.drain(&queue) == [1, 2, 3, 4, 5, 6])
-        queue.submit(10, origin: "a", round: 0)
-        queue.submit(11, origin: "a", round: 0)
-        queue.submit(12, origin: "a", round: 0)
-        #expect(Self.drain(&queue) == [10, 11])
-        queue.finish(origin: "a")
-        #expect(Self.drain(&queue) == [12])
-        for _ in 0..<2 { queue.finish(origin: "a") }
-        #expect(Self.drain(&queue).isEmpty)
-        queue.finish(origin: "a")
-        #expect(Self.drain(&queue) == [7])
-        queue.setMultiplexes(origin: "a")
-        #expect(Self.drain(&queue) == [8, 9])
-    }
-
-    @Test func `a client may have all of a few places`() {
-        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 6)
-        for id in UInt64(1)...9 { queue.submit(id, origin: "a", round: Int(id) - 1) }
-        #expect(Self.drain(&queue) == [1, 2, 3, 4, 5, 6])
+        #expect(started == [1, 2, 3, 4])
     }
 
     @Test func `those that left give their place away`() {

@@ -47,7 +47,7 @@ import TintypeTestTraits
         #expect(keys.count == 5)
     }
 
-    @Test(arguments: [0, 2, 6]) func `the server's effort of WebP is that of its results`(effort: Int) async throws {
+    @Test(arguments: [0, 2, 6]) func `results are encoded with the server's effort of WebP`(effort: Int) async throws {
         let route = try await self.route("/_/plain/https://a.example/a@webp") { $0.images.webpEffort = effort }
         guard case .encode(_, let encoding) = route.work else {
             Issue.record("The result is not encoded.")

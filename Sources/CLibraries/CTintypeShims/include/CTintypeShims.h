@@ -20,6 +20,12 @@ void cshims_set_thread_name(const char *_Nonnull name);
 /// of processor time stays the same. Takes effect from Linux 6.12 on (EEVDF). Older kernels ignore it.
 void cshims_prefer_short_slices(long nanoseconds);
 
+/// Gives the calling thread the nice value of the main thread, minus `lowering`.
+///
+/// If `lowering` is over 0, threads that it creates do not inherit a negative value. Changes nothing if the process
+/// lacks the right (RLIMIT_NICE or CAP_SYS_NICE).
+void cshims_set_nice_value(int lowering);
+
 /// Opens a file for reading if that needs no disk access. Fails with `EAGAIN` otherwise.
 ///
 /// Does not follow links. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).

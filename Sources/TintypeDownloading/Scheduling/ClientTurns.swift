@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TintypeConcurrency
+
+/// The rounds in which the transfers of an origin start, so that clients take turns.
+///
+/// A transfer belongs to the round after the last one of its client, but not to a past round. Lower rounds start first. So
+/// the next transfer of each client starts before a second one of any other. Transfers without a client belong to the
+/// current round. This is start-time fair queueing (Goyal, Vin and Cheng, 1996). A pure value.
+struct ClientTurns {
+    private struct Turn {
+        var lastRound: Int
+        var waitingCount = 0
+    }
+
+    /// The most clients without waiting transfers to remember; if there are more, their next transfers belong to the
+    /// current round.
+    private static let memoryLimit = 1_024
+
+    /// The highest round of which a transfer has started.
+    private var round = 0
+    private var turns: [WorkClient: Turn] = [:]
+
+    /// The number of clients that are remembered.
+    var clientCount: Int { self.turns.count }
+
+    /// Returns the round of a transfer that begins to wait.
+    mutating func add(_ client: WorkClient?) -> Int {
+        guard let client else { return self.round }
+        var turn = self.turns[client] ?? Turn(lastRound: self.round - 1)
+        turn.lastRound = max(self.round, turn.lastRound + 1)
+        turn.waitingCount += 1
+        self.turns[client] = turn
+        return turn.lastRound
+    }
+
+    /// Records that a waiting transfer of a round starts.
+    ///
+    /// If no other transfer waits (`isLast`), no client has an advantage over another any more.
+    mutating func start(_ client: WorkClient?, round: Int, isLast: Bool) {
+        self.round = max(self.round, round)
+        guard !isLast else {
+            self.turns = [:]
+            return
+        }
+        guard let client, var turn = self.turns[client] else { return }
+        turn.waitingCount -= 1
+        self.turns[client] = turn
+        guard self.turns.count > Self.memoryLimit else { return }
+        self.turns = self.turns.filter { $0.value.waitingCount > 0 }
+    }
+
+    /// Records that a transfer does not wait any more, and has not started.
+    mutating func remove(_ client: WorkClient?) {
+        guard let client, var turn = self.turns[client] else { return }
+        turn.waitingCount -= 1
+        // The rounds of transfers that never start do not count.
+        if turn.waitingCount == 0 { turn.lastRound = min(turn.lastRound, self.round) }
+        self.turns[client] = turn
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TintypeConcurrency
+import TintypeTestTraits
+
+@testable import TintypeDownloading
+
+@Suite(.computing) struct ClientTurnsTests {
+    private static let (first, second) = (WorkClient(number: 1), WorkClient(number: 2))
+
+    @Test func `each client has at most one transfer in a round`() {
+        var turns = ClientTurns()
+        let rounds = [Self.first, Self.first, Self.second, nil, Self.first, nil].map { turns.add($0) }
+        #expect(rounds == [0, 1, 0, 0, 2, 0])
+    }
+
+    @Test func `a new client joins the current round`() {
+        var turns = ClientTurns()
+        for _ in 0..<4 { _ = turns.add(Self.first) }
+        for round in 0..<3 { turns.start(Self.first, round: round, isLast: false) }
+        #expect(turns.add(Self.second) == 2)
+        #expect(turns.add(Self.first) == 4)
+    }
+
+    @Test func `a client that has had its turn comes after others, even if it has no other transfer`() {
+        var turns = ClientTurns()
+        for _ in 0..<2 { _ = turns.add(Self.second) }
+        turns.start(Self.first, round: turns.add(Self.first), isLast: false)
+        #expect(turns.add(Self.first) == 1)
+    }
+
+    @Test func `transfers that left do not count`() {
+        var turns = ClientTurns()
+        _ = turns.add(Self.second)
+        for _ in 0..<90 { _ = turns.add(Self.first) }
+        for _ in 0..<90 { turns.remove(Self.first) }
+        #expect(turns.add(Self.first) == 1)
+    }
+
+    @Test func `no client has an advantage when nobody waits any more`() {
+        var turns = ClientTurns()
+        turns.start(Self.first, round: turns.add(Self.first), isLast: true)
+        #expect(turns.clientCount == 0)
+        #expect(turns.add(Self.first) == turns.add(Self.second))
+    }
+
+    @Test func `clients without waiting transfers are forgotten if there are many`() {
+        var turns = ClientTurns()
+        _ = turns.add(Self.first)
+        for number in 2..<5_000 {
+            let client = WorkClient(number: UInt128(number))
+            turns.start(client, round: turns.add(client), isLast: false)
+        }
+        #expect(turns.clientCount <= 1_025)
+        #expect(turns.add(Self.first) == 1)
+    }
+}
