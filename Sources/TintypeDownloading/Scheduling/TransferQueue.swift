@@ -4,7 +4,7 @@ import TintypeConcurrency
 
 /// A transfer's place in the queue of its origin: the least starts first.
 struct TransferTicket: Comparable {
-    let priority: DownloadPriority
+    var priority: DownloadPriority
     let client: WorkClient?
     /// The turn of the client at the origin; see ``ClientTurns``.
     let round: Int
@@ -51,7 +51,6 @@ struct TransferQueue {
         /// No token before then.
         var throttledUntil: LoopInstant?
         var waitingCount = 0
-
         var turns = ClientTurns()
 
         var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
@@ -185,13 +184,8 @@ struct TransferQueue {
     /// Makes one that waits more or less urgent; does nothing for one that runs.
     mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
-        let ticket = TransferTicket(
-            priority: priority,
-            client: old.client,
-            round: old.round,
-            order: old.order,
-            id: id
-        )
+        var ticket = old
+        ticket.priority = priority
         self.waiting[id] = (ticket, origin)
         self.insert(ticket, origin)
         self.compact(origin)

@@ -41,12 +41,12 @@ import TintypeTestTraits
         #expect(Self.drain(&queue) == [9])
     }
 
-    /// Returns the transfers of one origin in the order in which they start, one at a time.
-    private static func order(_ queue: inout TransferQueue, origin: String = "a") -> [UInt64] {
+    /// Returns the transfers of origin `a` in the order in which they start, one at a time.
+    private static func order(_ queue: inout TransferQueue) -> [UInt64] {
         var ids: [UInt64] = []
         while let id = queue.next(now: .now) {
             ids.append(id)
-            queue.finish(origin: origin)
+            queue.finish(origin: "a")
         }
         return ids
     }
