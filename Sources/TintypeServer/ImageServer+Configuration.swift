@@ -298,7 +298,7 @@ extension ImageServer.Configuration {
         public var lifetime: Duration = .seconds(31_536_000)
         /// Whether answers have the lifetime that the origin gives; default false.
         public var passesOriginLifetime = false
-        /// The lifetime of errors about missing or unreadable sources in clients; default 60 seconds.
+        /// The lifetime in clients of errors about missing or unreadable sources; default 60 seconds.
         public var errorLifetime: Duration = .seconds(60)
         /// Whether answers have `Link: <source>; rel="canonical"`; default false.
         public var setsCanonicalLink = false
@@ -317,8 +317,8 @@ extension ImageServer.Configuration {
         public var answerTime: Duration = .seconds(15)
         /// The longest time that a request may wait for other requests to its origin; default 3 seconds.
         ///
-        /// The server at once refuses a request that would wait longer. All origins together have four times as many
-        /// places, so a wait can be four times as long if few of the requests wait for slow origins.
+        /// The server immediately refuses a request that would wait longer. All origins together have four times as
+        /// many places, so a wait can be four times as long if few of the requests wait for slow origins.
         public var queueTime: Duration = .seconds(3)
         /// The most requests to one origin at once, at work or waiting; `nil`, the default, is 64 for each lane.
         ///

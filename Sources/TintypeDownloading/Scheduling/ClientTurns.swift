@@ -4,8 +4,8 @@ import TintypeConcurrency
 
 /// The rounds in which the transfers of an origin start, so that clients take turns.
 ///
-/// A transfer belongs to the round after the last one of its client, but not to a past round. Lower rounds start first. So
-/// the next transfer of each client starts before a second one of any other. Transfers without a client belong to the
+/// A transfer belongs to the round after its client's last one, but never to a past round. Lower rounds start first, so
+/// each client starts a transfer before any other client starts a second one. Transfers without a client belong to the
 /// current round. This is start-time fair queueing (Goyal, Vin and Cheng, 1996). A pure value.
 struct ClientTurns {
     private struct Turn {
@@ -13,11 +13,10 @@ struct ClientTurns {
         var waitingCount = 0
     }
 
-    /// The most clients without waiting transfers to remember; if there are more, their next transfers belong to the
-    /// current round.
+    /// The most clients to remember; beyond that, clients without waiting transfers begin again in the current round.
     private static let memoryLimit = 1_024
 
-    /// The highest round of which a transfer has started.
+    /// The highest round from which a transfer has started.
     private var round = 0
     private var turns: [WorkClient: Turn] = [:]
 
@@ -50,7 +49,7 @@ struct ClientTurns {
         self.turns = self.turns.filter { $0.value.waitingCount > 0 }
     }
 
-    /// Records that a transfer does not wait any more, and has not started.
+    /// Records that a waiting transfer leaves before it starts.
     mutating func remove(_ client: WorkClient?) {
         guard let client, var turn = self.turns[client] else { return }
         turn.waitingCount -= 1

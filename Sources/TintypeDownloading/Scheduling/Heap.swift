@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A binary heap: the least element costs constant time to see, and logarithmic to take out or put in.
+/// A binary heap: reading the least element takes constant time, and removing or inserting one logarithmic time.
 struct Heap<Element: Comparable> {
     private var elements: [Element] = []
 
@@ -27,7 +27,7 @@ struct Heap<Element: Comparable> {
         return first
     }
 
-    /// Keeps only the elements that `isWanted` returns true for.
+    /// Removes the elements for which `isWanted` returns false.
     mutating func filter(_ isWanted: (Element) -> Bool) {
         // A sorted array is a heap.
         self.elements = self.elements.filter(isWanted).sorted()

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many requests one host is sent: a bucket of tokens, of which each request takes one.
+/// The rate of requests to one host: a bucket of tokens, from which each request takes one.
 ///
-/// Redirects and retries are requests as well. One that is cancelled while it waits takes no token.
+/// Redirects and retries count as requests. A request that is cancelled while it waits takes no token.
 public struct RateLimit: Sendable, Hashable {
-    /// The tokens that come back each second.
+    /// The tokens that the bucket gets each second.
     public var requestsPerSecond: Double
-    /// The tokens that the bucket holds: so many requests may start at once after a pause.
+    /// The most tokens in the bucket, which is the number of requests that may start at once after a pause.
     public var burst: Int
 
-    /// Creates a limit; less than one request in a day, or a burst under 1, is taken as that.
+    /// Creates a limit of at least one request a day, with a burst of at least 1; raises lower values to these.
     ///
     /// ```swift
     /// var configuration = LoaderActor.Configuration()
@@ -34,7 +34,7 @@ struct TokenBucket {
         self.lastRefill = now
     }
 
-    /// Takes a token, or returns when the next one is there.
+    /// Takes a token, or returns the time of the next one.
     mutating func take(now: LoopInstant) -> LoopInstant? {
         self.refill(now)
         // A rounding error must not cost another wait.
@@ -45,7 +45,7 @@ struct TokenBucket {
         return now + .seconds((1 - self.tokens) / self.limit.requestsPerSecond)
     }
 
-    /// Whether a new bucket would have no more tokens.
+    /// Whether the bucket has as many tokens as a new one.
     mutating func isFull(now: LoopInstant) -> Bool {
         self.refill(now)
         return self.tokens >= Double(self.limit.burst)

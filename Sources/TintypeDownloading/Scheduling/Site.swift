@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The owner of an origin, as far as its name tells.
+/// The owner of an origin, as far as the origin's name shows it.
 ///
-/// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing, so all of them count as
-/// one. The start of a domain is a guess without the list of public suffixes. Owners that are mistaken for one share
-/// the places that are not reserved for others.
+/// More names below a domain, and more addresses of an IPv6 network, cost their owner nothing, so all of them count as
+/// one site. Without the list of public suffixes, the start of a domain is a guess. Owners that are mistaken for one
+/// share the places that are not reserved for others.
 enum Site {
-    /// The site of an origin as ``ResourceAddress/origin`` has it.
+    /// Returns the site of an origin in the form of ``ResourceAddress/origin``.
     static func name(ofOrigin origin: String) -> String {
         var host = origin[...]
         if let slashes = host.utf8.firstIndex(of: UInt8(ascii: "/")) {
@@ -28,7 +28,7 @@ enum Site {
         return "\(IPAddress(ipv6: (address.value >> 64) << 64))/64"
     }
 
-    /// Returns the last two labels, or three if the last but one is short, as `co` and `com` before a country are.
+    /// Returns the last two labels, or three if the second-last is short, such as `co` or `com` before a country.
     private static func domain(of host: Substring) -> String {
         let labels = host.split(separator: ".")
         guard labels.count > 2 else { return labels.joined(separator: ".") }

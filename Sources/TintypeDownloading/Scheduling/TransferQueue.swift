@@ -2,11 +2,11 @@
 
 import TintypeConcurrency
 
-/// A transfer's place in the queue of its origin: the least starts first.
+/// A transfer's place in the queue of its origin: the least ticket starts first.
 struct TransferTicket: Comparable {
     var priority: DownloadPriority
     let client: WorkClient?
-    /// The turn of the client at the origin; see ``ClientTurns``.
+    /// The round of the transfer at its origin; see ``ClientTurns``.
     let round: Int
     /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
@@ -16,7 +16,7 @@ struct TransferTicket: Comparable {
         left.priority == right.priority && left.round != right.round ? left.round < right.round : left.precedes(right)
     }
 
-    /// Whether the transfer starts before one of another origin, whose rounds are different ones.
+    /// Whether the transfer starts before a transfer of another origin, which has rounds of its own.
     func precedes(_ other: TransferTicket) -> Bool {
         self.priority != other.priority ? self.priority > other.priority : self.order < other.order
     }
@@ -26,16 +26,16 @@ struct TransferTicket: Comparable {
 ///
 /// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
 /// But the clients of an origin take turns (``ClientTurns``). A transfer starts if fewer than `maximumActive` run, and
-/// its origin has room and a token. A transfer whose origin has neither waits aside and does not hold up others. A
+/// its origin has room and a token. If its origin lacks one of these, it waits aside and does not delay others. A
 /// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
 ///
-/// No site can have all places. The last places are reserved for origins without any, and the very last for sites
-/// without any. Transfers that bring next to nothing run in addition to the places, up to as many again.
+/// No site can have all places. The last places are reserved for origins without a place, and half of them for sites
+/// without a place. Transfers that receive almost nothing run in addition to the places, up to as many again.
 ///
-/// libcurl can count connections per host itself, but has one list of waiting transfers, in which one host that hangs
-/// holds up the others (seen in 7.88). A transfer that waits there looks like one that stalls.
+/// libcurl can limit connections per host itself, but in its single list of waiting transfers, one host that hangs
+/// delays the others (seen in 7.88). A transfer that waits there looks like one that stalls.
 ///
-/// Origins and sites are objects: as values in a dictionary they would be copied, heaps included, with each step of a
+/// Origins and sites are objects. As values in a dictionary, they would be copied with their heaps at each step of a
 /// transfer. A copy of the queue would share them.
 struct TransferQueue {
     private final class Origin {
@@ -45,10 +45,10 @@ struct TransferQueue {
         var active = 0
         /// The waiting tickets, and tickets that are no longer valid.
         var tickets = Heap<TransferTicket>()
-        /// The ticket of the candidate that stands for the origin; others of the origin are no longer valid.
+        /// The ticket of the origin's candidate; other candidates of the origin are no longer valid.
         var candidacy: TransferTicket?
         var bucket: TokenBucket?
-        /// No token before then.
+        /// The time of the next token if the origin has none now.
         var throttledUntil: LoopInstant?
         var waitingCount = 0
         var turns = ClientTurns()
@@ -74,7 +74,7 @@ struct TransferQueue {
         }
     }
 
-    /// The best ticket that an origin with room had when it was put here.
+    /// The best ticket that an origin with room had when the candidate was created.
     private struct Candidate: Comparable {
         let ticket: TransferTicket
         let origin: Origin
@@ -107,7 +107,7 @@ struct TransferQueue {
     private var candidates = Heap<Candidate>()
     private var throttled = Heap<Throttled>()
     private var sweepThreshold = 1_024
-    /// Nothing starts while this is set.
+    /// Whether no transfer may start.
     var isSuspended = false
 
     init(
@@ -135,12 +135,12 @@ struct TransferQueue {
         self.candidates.count + self.asideWithoutPlace.count + self.asideWithPlace.count
     }
 
-    /// Before this, no origin that ran out of tokens has one.
+    /// The time before which no origin that ran out of tokens gets one.
     var nextTokenTime: LoopInstant? { self.isSuspended ? nil : self.throttled.first?.end }
 
     // MARK: Waiting transfers
 
-    /// Adds a transfer; ids grow in the order in which transfers were asked for.
+    /// Adds a transfer; ids grow in the order in which transfers were requested.
     mutating func submit(
         _ id: UInt64,
         origin name: String,
@@ -172,7 +172,7 @@ struct TransferQueue {
         return origin
     }
 
-    /// Takes out one that is not wanted any more; does nothing for one that runs.
+    /// Removes a waiting transfer; does nothing if the transfer runs.
     mutating func remove(_ id: UInt64) {
         guard let (ticket, origin) = self.waiting.removeValue(forKey: id) else { return }
         origin.waitingCount -= 1
@@ -181,7 +181,7 @@ struct TransferQueue {
         self.forgetIfIdle(origin, now: nil)
     }
 
-    /// Makes one that waits more or less urgent; does nothing for one that runs.
+    /// Changes the priority of a waiting transfer; does nothing if the transfer runs.
     mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
         var ticket = old
@@ -193,7 +193,7 @@ struct TransferQueue {
 
     // MARK: Running transfers
 
-    /// The transfer to start now, or `nil`.
+    /// Gives the next transfer a place and returns it, or returns `nil` if none may start now.
     mutating func next(now: LoopInstant) -> UInt64? {
         guard !self.isSuspended else { return nil }
         self.endThrottling(now)
@@ -230,7 +230,7 @@ struct TransferQueue {
         return nil
     }
 
-    /// Gives back the place of a transfer that `next` returned.
+    /// Frees the place of a transfer that `next` returned.
     mutating func finish(origin name: String, isLagging: Bool = false) {
         self.activeCount -= 1
         if isLagging { self.laggingCount -= 1 }
@@ -244,9 +244,9 @@ struct TransferQueue {
         self.forgetIfIdle(origin, now: nil)
     }
 
-    /// Lets one that runs go on beside the places, or take a place again.
+    /// Lets a running transfer continue in addition to the places, or take a place again.
     ///
-    /// - Returns: Whether there is room for it.
+    /// - Returns: Whether there is room for the transfer.
     mutating func setLagging(_ isLagging: Bool) -> Bool {
         let room = self.maximumActive >= Self.fewestShared ? self.maximumActive - self.laggingCount : 0
         guard isLagging ? room > 0 : self.freePlaces > 0 else { return false }
@@ -256,7 +256,7 @@ struct TransferQueue {
 
     // MARK: Shares
 
-    /// An origin is forgotten with its last transfer, and mostly comes back.
+    /// Returns the site of an origin from a small table, because forgotten origins usually come back.
     private mutating func site(ofOrigin name: String) -> String {
         if let site = self.knownSites[name] { return site }
         if self.knownSites.count >= 256 { self.knownSites.removeAll(keepingCapacity: true) }
@@ -267,10 +267,10 @@ struct TransferQueue {
 
     private var freePlaces: Int { self.maximumActive - (self.activeCount - self.laggingCount) }
 
-    /// A caller that allows fewer at once than this counts on exactly so many, in exactly that order.
+    /// The fewest places to share; a caller with fewer relies on exactly that number and order.
     private static let fewestShared = 8
 
-    /// The places that are kept for origins that have none; half of them for sites that have none.
+    /// The places that are reserved for origins without a place, half of them for sites without a place.
     private var keptPlaces: Int { self.maximumActive / Self.fewestShared }
 
     private func mayHavePlace(_ origin: Origin) -> Bool {
@@ -301,7 +301,7 @@ struct TransferQueue {
         candidate.origin.site.aside.insert(candidate.origin.name)
     }
 
-    /// Lets the origins of a site that has no place any more take part again: they may have what is kept.
+    /// Frees a place of a site; after the last one, its origins may use reserved places, so they take part again.
     private mutating func leave(_ site: SiteState) {
         site.active -= 1
         guard site.active == 0, !site.aside.isEmpty else { return }
@@ -314,7 +314,7 @@ struct TransferQueue {
         }
     }
 
-    /// Remembers that connections to an origin carry many transfers at once.
+    /// Records that connections to an origin carry many transfers at once.
     mutating func setMultiplexes(origin name: String) {
         guard let origin = self.origins[name], origin.limit < self.maximumActive else { return }
         origin.limit = self.maximumActive
@@ -328,7 +328,7 @@ struct TransferQueue {
         if origin.tickets.first == ticket { self.offer(origin) }
     }
 
-    /// Lets the best of an origin take part, if the origin has room and the best does not take part yet.
+    /// Makes the best ticket of an origin its candidate, if the origin has room.
     private mutating func offer(_ origin: Origin) {
         guard origin.hasRoom, let best = self.best(of: origin), best != origin.candidacy else { return }
         origin.candidacy = best
@@ -343,7 +343,7 @@ struct TransferQueue {
         return nil
     }
 
-    /// Whether a ticket is valid: not that of one that has left, is more urgent by now, or went to another origin.
+    /// Whether a ticket is valid: its transfer still waits at this origin, with the same priority.
     private func isWaiting(_ ticket: TransferTicket, for origin: Origin) -> Bool {
         guard let (current, place) = self.waiting[ticket.id] else { return false }
         return current == ticket && place === origin
@@ -365,14 +365,13 @@ struct TransferQueue {
         }
     }
 
-    /// Removes invalid tickets, which would otherwise pile up behind an origin that hangs, and the candidates of
-    /// origins whose site has no place any more.
+    /// Removes invalid tickets, which would otherwise accumulate behind an origin that hangs, and invalid candidates.
     private mutating func compact(_ origin: Origin) {
         if origin.tickets.count > origin.waitingCount * 2 + 64 {
             origin.tickets.filter { self.isWaiting($0, for: origin) }
         }
         if self.candidateCount > self.origins.count * 2 + 1_024 {
-            // One for each origin is enough: most of the others were the best of theirs once, and still wait.
+            // One candidate for each origin is enough. Most others were once the best ticket of their origin.
             self.candidates = Heap()
             self.asideWithoutPlace = Heap()
             self.asideWithPlace = Heap()
@@ -383,18 +382,18 @@ struct TransferQueue {
         }
     }
 
-    /// Forgets the idle ones whose tokens have come back meanwhile.
+    /// Forgets the idle origins whose tokens have come back meanwhile.
     private mutating func sweepOrigins() {
         guard self.origins.count >= self.sweepThreshold else { return }
         for origin in Array(self.origins.values) { self.forgetIfIdle(origin, now: nil) }
         self.sweepThreshold = max(1_024, self.origins.count * 2)
     }
 
-    /// A crawler sees many hosts: only what cannot be known anew is kept of an idle one.
+    /// Forgets an idle origin unless its state cannot be learned again, because a crawler visits many hosts.
     private mutating func forgetIfIdle(_ origin: Origin, now: LoopInstant?) {
         guard origin.active == 0, origin.waitingCount == 0, origin.throttledUntil == nil else { return }
         let isForgettable = origin.limit == self.maximumPerOrigin || self.origins.count > 1_024
-        // Its tokens must be waited for, or leaving and coming back would fill the bucket.
+        // Wait until the bucket is full. Otherwise leaving and coming back would fill it.
         let hasAllTokens = origin.bucket?.isFull(now: now ?? .now) ?? true
         guard isForgettable, hasAllTokens, self.origins[origin.name] === origin else { return }
         self.origins[origin.name] = nil

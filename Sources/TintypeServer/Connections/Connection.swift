@@ -28,7 +28,7 @@ final class Connection {
 
     /// The request that the connection carries.
     ///
-    /// It is a class, as ``Output`` is, because copies of its values would count many references.
+    /// Like ``Output``, it is a class, because copies of its values would count many references.
     final class Exchange {
         let head: RequestHead?
         let identifier: RequestIdentifier
@@ -85,7 +85,7 @@ final class Connection {
     var phase = Phase.reading
     /// The time in milliseconds at which the phase ends, unless it makes progress.
     var deadline: UInt64 = 0
-    /// The time in nanoseconds since which the connection waits for a request, or for the rest of its head.
+    /// The time in nanoseconds when the connection began to wait for a request, or for the rest of its head.
     var idleStart: UInt64 = 0
     /// The bytes that were sent or received since the deadline was set.
     var progressByteCount = 0

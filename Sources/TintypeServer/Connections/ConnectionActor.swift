@@ -51,7 +51,7 @@ actor ConnectionActor: SocketActor {
     /// The total length of the bodies that are being received.
     private var bodyByteCount = 0
     private var unsentBodies = UnsentBodies()
-    /// Request identifiers count up from a random number, so that different processes have different ones.
+    /// The last request identifier; the first is random, so that different processes have different ones.
     private var lastIdentifier = UInt64.random(in: 0...UInt64.max)
     private var buffer = [UInt8](repeating: 0, count: ConnectionActor.readSize)
     /// The connections that continue in the next turn.

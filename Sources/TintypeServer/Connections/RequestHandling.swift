@@ -5,7 +5,7 @@ import TintypeHTTP
 
 /// Answers the requests of a server's connections.
 protocol RequestHandling: Sendable {
-    /// Returns the answer if that needs neither waiting nor much work; the loop calls it.
+    /// Returns the answer if it needs neither waiting nor much work; called on the loop.
     func readyAnswer(to request: ServerRequest) -> ServerAnswer?
 
     /// Returns the answer.

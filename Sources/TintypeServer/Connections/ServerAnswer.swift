@@ -73,7 +73,7 @@ struct ServerAnswer: Sendable {
     /// The status code.
     var status: Int { self.head.status }
 
-    /// Returns an answer with a text, plain unless `type` says otherwise.
+    /// Returns an answer with a text, which is plain by default.
     static func text(
         _ status: Int,
         _ text: String,

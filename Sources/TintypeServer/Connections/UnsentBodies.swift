@@ -18,7 +18,7 @@ struct UnsentBodies {
         }
     }
 
-    /// Counts one sender of `body` less.
+    /// Counts one sender fewer of `body`.
     mutating func remove(_ body: BodyIdentity) {
         guard let count = self.counts[body] else { return }
         self.counts[body] = count > 1 ? count - 1 : nil

@@ -347,7 +347,7 @@ final class ImageAnswers: Sendable {
         let text =
             self.configuration.explainsErrors
             ? explanation : error.status == 429 ? "Source is unreachable" : Self.publicText(status)
-        // The origin limits the server, so the client has to wait for as long.
+        // The origin limits the server, so the client must wait as long.
         let wait = error.status == 429 ? error.headers["Retry-After"].flatMap { self.seconds(ofRetryAfter: $0) } : nil
         let note = AnswerNote(source: source, errorCode: "\(error.code)", message: explanation)
         return self.errorAnswer(status, text, note, wait: wait)

@@ -268,7 +268,7 @@ final class ImageHandler: RequestHandling {
     /// Whether the server stores results only on disk.
     private var keepsResultsOnDisk: Bool { self.configuration.loader.memory.encodedCostLimit == 0 }
 
-    /// Returns the encoded image of a route if the memory, or the disk, has it without waiting.
+    /// Returns the encoded image of a route if the memory, or the disk, can supply it without a wait.
     private func readyResponse(of route: ImageRoute, onDisk isOnDisk: Bool) -> EncodedResponse? {
         guard case .encode(let image, let encoding) = route.work else { return nil }
         return isOnDisk

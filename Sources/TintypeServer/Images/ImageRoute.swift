@@ -144,7 +144,7 @@ final class RouteTable: Sendable {
     /// The number of times that all routes were removed.
     var removalCount: Int { self.state.withLock { $0.removalCount } }
 
-    /// Stores a route, unless all routes were removed after `removalCount` was read, because it may follow old rules.
+    /// Stores a route, unless all routes were removed after `removalCount` was read: the route may follow old rules.
     func insert(_ route: ImageRoute, for key: Key, madeAfter removalCount: Int) {
         self.state.withLock { state in
             guard state.removalCount == removalCount else { return }

@@ -57,7 +57,7 @@ struct PurgeHandler: Sendable {
         return lines
     }
 
-    /// Returns what is wrong with a line, or `nil`.
+    /// Returns the fault of a line, or `nil`.
     private func fault(of line: Line) -> String? {
         let schemes = ["http://", "https://", "local://", "s3://"]
         switch line.kind {
@@ -95,7 +95,7 @@ struct PurgeHandler: Sendable {
             let text = "purged\n\(texts.joined(separator: "\n"))\n"
             return .text(200, text, fields: ["Cache-Control": "no-store"], note: note)
         } catch {
-            // Only those who know the secret see the reason.
+            // Only clients that know the secret see the reason.
             let reason = (error as? any TintypeError)?.message ?? "\(error)"
             let end = reason.hasSuffix(".") ? "" : "."
             let status = self.cluster == nil ? 500 : 503

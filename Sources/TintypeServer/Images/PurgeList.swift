@@ -10,7 +10,7 @@ import TintypeConcurrency
 final class PurgeList: Sendable {
     /// The moment of a purge; a later purge has a later moment.
     struct Moment: Comparable {
-        /// Milliseconds since 1970, and a number that counts within one.
+        /// Milliseconds since 1970, and the number of the purge within that millisecond.
         let milliseconds: UInt64
         var number: UInt64 = 0
 
@@ -137,7 +137,7 @@ extension PurgeList.Moment: CustomStringConvertible {
         self.init(milliseconds: milliseconds, number: number)
     }
 
-    /// The latest moment of a purge that another machine's clock can have given: a day from now.
+    /// The latest moment that a purge from another machine may have: a day from now.
     static var latest: Self {
         Self(milliseconds: UInt64(max(0, (Date().timeIntervalSince1970 + 86_400) * 1_000)))
     }

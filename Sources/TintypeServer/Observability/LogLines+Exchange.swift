@@ -18,7 +18,7 @@ extension LogLines {
         if let head = exchange.head {
             self.add("method", head.method.name)
             self.add("path", head.target)
-            // People who read the log cannot read a source in Base64.
+            // Readers of the log cannot read a source in Base64.
             if !note.source.isEmpty, !Self.isPlain(head.target) { self.add("source", note.source) }
         }
         self.add("status", exchange.status)

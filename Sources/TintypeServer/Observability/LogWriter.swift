@@ -43,7 +43,7 @@ actor LogWriter {
         }
     }
 
-    /// Writes all bytes unless the descriptor fails, and returns the number of written ones.
+    /// Writes all bytes unless the descriptor fails, and returns the number of written bytes.
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
         POSIXThread.blockBrokenPipeSignal()
         var position = 0

@@ -12,11 +12,11 @@ final class ServerMetrics: Sendable {
     private struct State {
         /// The numbers of requests: by status from 100 to 599, and by format within each.
         var requests = [UInt64](repeating: 0, count: ServerMetrics.statuses.count * ServerMetrics.formats.count)
-        /// By tier.
+        /// The durations of requests by tier.
         var durations = [LatencyHistogram](repeating: LatencyHistogram(), count: ServerMetrics.tiers.count)
-        /// By phase.
+        /// The durations of phases.
         var phases = [LatencyHistogram](repeating: LatencyHistogram(), count: ServerMetrics.phases.count)
-        /// By the code of the error.
+        /// The numbers of failures by code.
         var errors: [String: UInt64] = [:]
         var sentBytes: UInt64 = 0
         var cutAnswers: UInt64 = 0

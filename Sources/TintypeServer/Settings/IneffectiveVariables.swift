@@ -16,7 +16,7 @@ struct IneffectiveVariables: Sendable {
         self.harmlessValues = harmless ? ["true", "t", "1"] : ["false", "f", "0", "tcp"]
     }
 
-    /// Returns whether the variable is one of these.
+    /// Returns whether the variable belongs to the group.
     func contains(_ name: String) -> Bool {
         self.names.contains { $0.hasSuffix("*") ? name.hasPrefix($0.dropLast()) : $0 == name }
     }
@@ -30,7 +30,7 @@ struct IneffectiveVariables: Sendable {
     /// The beginning of the names of imgproxy's variables.
     static let prefix = "IMGPROXY_"
 
-    /// All of them.
+    /// The groups of all variables without an effect.
     static let all: [IneffectiveVariables] = [
         IneffectiveVariables(
             "Tintype does not write AVIF, JPEG XL or HEIC",

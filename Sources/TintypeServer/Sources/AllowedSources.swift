@@ -5,13 +5,13 @@ package import Tintype
 
 /// The sources that the server may fetch, as patterns such as `https://*.example.com/photos/`.
 ///
-/// Patterns are imgproxy's, but match part by part, so that no host, user or port of a URL can pass for another part. A
-/// source is allowed if one pattern matches; without patterns every source is. URLs with a user, a fragment, a
+/// Patterns look like imgproxy's, but match part by part, so that no host, user or port of a URL can pass for another
+/// part. A source is allowed if one pattern matches; without patterns every source is. URLs with a user, a fragment, a
 /// backslash or a control character are never allowed, because programs understand them differently.
 package struct AllowedSources: Sendable {
     private let patterns: [SourcePattern]
 
-    /// Allows every source whose URL has one meaning only.
+    /// Allows every source whose URL has only one meaning.
     package static let all = AllowedSources()
 
     private init() {

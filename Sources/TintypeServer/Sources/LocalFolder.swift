@@ -6,7 +6,7 @@ import Tintype
 
 /// An open folder, below which files are opened without following links.
 ///
-/// It stays the same folder if another one takes its place in the file system.
+/// It stays the same folder even if another one takes its place in the file system.
 final class LocalFolder: Sendable {
     private let descriptor: CInt
 

@@ -8,13 +8,13 @@ import TintypeImgproxy
 /// The parts of a source's URL that decide whether the source is allowed.
 struct SourceAddress: Sendable {
     let scheme: String
-    /// The host in its one spelling, or the bucket.
+    /// The host in its canonical spelling, or the bucket.
     let host: String
-    /// The port of a URL of HTTP.
+    /// The port of an HTTP URL.
     let port: Int?
     /// The decoded path, which begins with a slash unless it is empty.
     let path: [UInt8]
-    /// Whether a server may read a segment as `.` or `..`, and so the path as another one.
+    /// Whether a server may read a segment as `.` or `..`, and so resolve the path to another one.
     let hasDotSegments: Bool
 
     /// The URL without its path, for messages.

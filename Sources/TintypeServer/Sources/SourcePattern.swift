@@ -19,7 +19,7 @@ struct SourcePattern: Sendable {
     /// The labels of the host, or the bucket as one label; `nil` for any.
     private let labels: [[UInt8]]?
     private let port: Port
-    /// The segments of the path, the last of which is a beginning; `nil` for any path.
+    /// The segments of the path, the last of which may be incomplete; `nil` for any path.
     private let segments: [[UInt8]]?
 
     /// Reads a pattern; see ``AllowedSources/init(patterns:)``.
@@ -115,7 +115,7 @@ struct SourcePattern: Sendable {
         return name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
-    /// Whether the labels of a host match; a star as the first label stands for one label or more.
+    /// Whether the labels of a host match; a star as the first label stands for one or more labels.
     private static func matches(labels pattern: [[UInt8]], _ labels: [ArraySlice<UInt8>]) -> Bool {
         let rest = pattern.first == [UInt8(ascii: "*")] ? pattern.dropFirst() : pattern[...]
         guard rest.count == pattern.count ? labels.count == rest.count : labels.count > rest.count else { return false }
