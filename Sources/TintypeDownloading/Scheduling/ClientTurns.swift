@@ -2,7 +2,7 @@
 
 import TintypeConcurrency
 
-/// The rounds in which the transfers of an origin start, so that clients take turns.
+/// The rounds in which equally urgent transfers of an origin start, so that clients take turns.
 ///
 /// A transfer belongs to the round after its client's last one, but never to a past round. Lower rounds start first, so
 /// each client starts a transfer before any other client starts a second one. Transfers without a client belong to the
@@ -13,12 +13,11 @@ struct ClientTurns {
         var waitingCount = 0
     }
 
-    /// The most clients to remember; beyond that, clients without waiting transfers begin again in the current round.
-    private static let memoryLimit = 1_024
-
     /// The highest round from which a transfer has started.
     private var round = 0
     private var turns: [WorkClient: Turn] = [:]
+    /// With more clients than this, those without waiting transfers are forgotten, and begin again in the current round.
+    private var memoryLimit = 1_024
 
     /// The number of clients that are remembered.
     var clientCount: Int { self.turns.count }
@@ -34,27 +33,22 @@ struct ClientTurns {
     }
 
     /// Records that a waiting transfer of a round starts.
-    ///
-    /// If no other transfer waits (`isLast`), no client has an advantage over another any more.
-    mutating func start(_ client: WorkClient?, round: Int, isLast: Bool) {
+    mutating func start(_ client: WorkClient?, round: Int) {
         self.round = max(self.round, round)
-        guard !isLast else {
-            self.turns = [:]
-            return
-        }
         guard let client, var turn = self.turns[client] else { return }
         turn.waitingCount -= 1
+        turn.lastRound = max(turn.lastRound, round)
         self.turns[client] = turn
-        guard self.turns.count > Self.memoryLimit else { return }
+        guard self.turns.count > self.memoryLimit else { return }
         self.turns = self.turns.filter { $0.value.waitingCount > 0 }
+        self.memoryLimit = max(1_024, self.turns.count * 2)
     }
 
-    /// Records that a waiting transfer leaves before it starts.
+    /// Records that a waiting transfer leaves before it starts: its round does not count.
     mutating func remove(_ client: WorkClient?) {
         guard let client, var turn = self.turns[client] else { return }
         turn.waitingCount -= 1
-        // The rounds of transfers that never start do not count.
-        if turn.waitingCount == 0 { turn.lastRound = min(turn.lastRound, self.round) }
-        self.turns[client] = turn
+        turn.lastRound -= 1
+        self.turns[client] = turn.waitingCount == 0 && turn.lastRound < self.round ? nil : turn
     }
 }

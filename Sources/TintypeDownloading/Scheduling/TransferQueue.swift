@@ -6,8 +6,8 @@ import TintypeConcurrency
 struct TransferTicket: Comparable {
     var priority: DownloadPriority
     let client: WorkClient?
-    /// The round of the transfer at its origin; see ``ClientTurns``.
-    let round: Int
+    /// The round of the transfer among those of its origin and priority; see ``ClientTurns``.
+    var round: Int
     /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
     let id: UInt64
@@ -25,7 +25,7 @@ struct TransferTicket: Comparable {
 /// Chooses the transfer that may start next.
 ///
 /// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
-/// But the clients of an origin take turns (``ClientTurns``). A transfer starts if fewer than `maximumActive` run, and
+/// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. A transfer starts if fewer than `maximumActive` run, and
 /// its origin has room and a token. If its origin lacks one of these, it waits aside and does not delay others. A
 /// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
 ///
@@ -51,7 +51,8 @@ struct TransferQueue {
         /// The time of the next token if the origin has none now.
         var throttledUntil: LoopInstant?
         var waitingCount = 0
-        var turns = ClientTurns()
+        /// Remembered for as long as transfers wait.
+        var turns: [DownloadPriority: ClientTurns] = [:]
 
         var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
 
@@ -59,6 +60,15 @@ struct TransferQueue {
             self.name = name
             self.site = site
             self.limit = limit
+        }
+
+        func addTurn(_ client: WorkClient?, _ priority: DownloadPriority) -> Int {
+            self.turns[priority, default: ClientTurns()].add(client)
+        }
+
+        /// Makes all clients equal again after the last waiting transfer.
+        func forgetTurnsIfNobodyWaits() {
+            if self.waitingCount == 0 { self.turns = [:] }
         }
     }
 
@@ -149,12 +159,14 @@ struct TransferQueue {
     ) {
         self.sweepOrigins()
         let origin = self.origins[name] ?? self.makeOrigin(name)
+        let isFirstInFirstOut = self.order == .firstInFirstOut
+        let client = isFirstInFirstOut ? client : nil
         let order = Int64(truncatingIfNeeded: id)
         let ticket = TransferTicket(
             priority: priority,
             client: client,
-            round: origin.turns.add(client),
-            order: self.order == .firstInFirstOut ? order : -order,
+            round: origin.addTurn(client, priority),
+            order: isFirstInFirstOut ? order : -order,
             id: id
         )
         self.waiting[id] = (ticket, origin)
@@ -176,7 +188,8 @@ struct TransferQueue {
     mutating func remove(_ id: UInt64) {
         guard let (ticket, origin) = self.waiting.removeValue(forKey: id) else { return }
         origin.waitingCount -= 1
-        origin.turns.remove(ticket.client)
+        origin.turns[ticket.priority]?.remove(ticket.client)
+        origin.forgetTurnsIfNobodyWaits()
         self.compact(origin)
         self.forgetIfIdle(origin, now: nil)
     }
@@ -186,6 +199,8 @@ struct TransferQueue {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
         var ticket = old
         ticket.priority = priority
+        origin.turns[old.priority]?.remove(old.client)
+        ticket.round = origin.addTurn(old.client, priority)
         self.waiting[id] = (ticket, origin)
         self.insert(ticket, origin)
         self.compact(origin)
@@ -219,7 +234,8 @@ struct TransferQueue {
             origin.active += 1
             origin.waitingCount -= 1
             let ticket = candidate.ticket
-            origin.turns.start(ticket.client, round: ticket.round, isLast: origin.waitingCount == 0)
+            origin.turns[ticket.priority]?.start(ticket.client, round: ticket.round)
+            origin.forgetTurnsIfNobodyWaits()
             self.activeCount += 1
             origin.site.active += 1
             if !origin.site.aside.isEmpty { origin.site.aside.remove(origin.name) }

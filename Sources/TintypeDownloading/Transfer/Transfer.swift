@@ -34,6 +34,8 @@ final class Transfer {
     let identity: SharedRequest
     /// The client of the caller that started the transfer; `nil` if the program names none.
     let client: WorkClient?
+    /// The origin of the last request, at which the transfer has had its turn.
+    var servedOrigin: String?
     private let configuration: SharedConfiguration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine

@@ -142,11 +142,13 @@ final class TransferDriver {
     func move(_ transfer: Transfer, _ event: TransferMachine.Event, at now: LoopInstant = .now) {
         switch transfer.transition(event, at: now) {
         case .enqueue:
+            // A redirect or another try continues the turn. After all transfers of its client, its time would be over.
+            let origin = transfer.address.origin
             self.queue.submit(
                 transfer.id,
-                origin: transfer.address.origin,
+                origin: origin,
                 priority: transfer.audience.priority,
-                client: transfer.client
+                client: transfer.servedOrigin == origin ? nil : transfer.client
             )
         case .submit(let time): self.deadlines.addTry(of: transfer.id, at: time)
         case .look(let time):
@@ -233,6 +235,7 @@ final class TransferDriver {
             self.fail(transfer, error)
             return
         }
+        transfer.servedOrigin = transfer.address.origin
         let isFirst = transfer.machine.firstStartTime == nil
         self.move(transfer, .send(asksForRest: transfer.asksForRest, date: Date()), at: now)
         if isFirst, let time = transfer.machine.totalDeadline {

@@ -18,7 +18,7 @@ import TintypeTestTraits
     @Test func `a new client joins the current round`() {
         var turns = ClientTurns()
         for _ in 0..<4 { _ = turns.add(Self.first) }
-        for round in 0..<3 { turns.start(Self.first, round: round, isLast: false) }
+        for round in 0..<3 { turns.start(Self.first, round: round) }
         #expect(turns.add(Self.second) == 2)
         #expect(turns.add(Self.first) == 4)
     }
@@ -26,23 +26,25 @@ import TintypeTestTraits
     @Test func `a client that has had its turn comes after others, even if it has no other transfer`() {
         var turns = ClientTurns()
         for _ in 0..<2 { _ = turns.add(Self.second) }
-        turns.start(Self.first, round: turns.add(Self.first), isLast: false)
+        turns.start(Self.first, round: turns.add(Self.first))
         #expect(turns.add(Self.first) == 1)
     }
 
-    @Test func `transfers that left do not count`() {
+    @Test(arguments: [90, 89]) func `transfers that left do not count`(count: Int) {
         var turns = ClientTurns()
         _ = turns.add(Self.second)
         for _ in 0..<90 { _ = turns.add(Self.first) }
-        for _ in 0..<90 { turns.remove(Self.first) }
-        #expect(turns.add(Self.first) == 1)
+        for _ in 0..<count { turns.remove(Self.first) }
+        #expect(turns.add(Self.first) == 90 - count)
     }
 
-    @Test func `no client has an advantage when nobody waits any more`() {
+    @Test func `a client whose other transfers left gets no second turn in a round`() {
         var turns = ClientTurns()
-        turns.start(Self.first, round: turns.add(Self.first), isLast: true)
-        #expect(turns.clientCount == 0)
-        #expect(turns.add(Self.first) == turns.add(Self.second))
+        for _ in 0..<3 { _ = turns.add(Self.first) }
+        for _ in 0..<2 { turns.remove(Self.first) }
+        turns.start(Self.first, round: 2)
+        #expect(turns.add(Self.second) == 2)
+        #expect(turns.add(Self.first) == 3)
     }
 
     @Test func `clients without waiting transfers are forgotten if there are many`() {
@@ -50,9 +52,26 @@ import TintypeTestTraits
         _ = turns.add(Self.first)
         for number in 2..<5_000 {
             let client = WorkClient(number: UInt128(number))
-            turns.start(client, round: turns.add(client), isLast: false)
+            turns.start(client, round: turns.add(client))
         }
         #expect(turns.clientCount <= 1_025)
         #expect(turns.add(Self.first) == 1)
+    }
+
+    @Test func `clients whose transfers all left are forgotten`() {
+        var turns = ClientTurns()
+        for number in 0..<5_000 {
+            let client = WorkClient(number: UInt128(number))
+            _ = turns.add(client)
+            turns.remove(client)
+        }
+        #expect(turns.clientCount == 0)
+    }
+
+    @Test func `if many clients wait, not every start looks for clients to forget`() {
+        var turns = ClientTurns()
+        for number in 10..<2_000 { _ = turns.add(WorkClient(number: UInt128(number))) }
+        for client in [Self.first, Self.second] { turns.start(client, round: turns.add(client)) }
+        #expect(turns.add(Self.second) == 1)
     }
 }

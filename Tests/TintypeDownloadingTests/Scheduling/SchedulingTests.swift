@@ -81,6 +81,14 @@ struct SchedulingTests {
         #expect(try await self.order(asked, of: self.downloader(), by: clients) == [1, 4, 2, 5, 3])
     }
 
+    @Test func `the target of a redirect at the same origin belongs to the same turn`() async throws {
+        self.origin.script("/13", .redirect(to: "/1"))
+        let asked = [13, 2, 3].map { ($0, DownloadPriority.normal) }
+        let client = WorkClient(number: 1)
+        let clients = [13: client, 2: client, 3: client]
+        #expect(try await self.order(asked, of: self.downloader(), by: clients) == [13, 2, 3])
+    }
+
     @Test func `the last that came is first where the configuration says so`() async throws {
         let downloader = self.downloader { $0.order = .lastInFirstOut }
         let asked = (1...7).map { ($0, DownloadPriority.normal) }

@@ -62,6 +62,33 @@ import TintypeTestTraits
         #expect(Self.order(&queue) == [8, 1, 5, 7, 2, 6, 3, 4])
     }
 
+    @Test func `an urgent transfer does not advance the rounds of others`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        for id in UInt64(1)...3 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        queue.submit(4, origin: "a", client: Self.clients[0])
+        queue.setPriority(.high, of: 4)
+        #expect(Self.drain(&queue) == [4])
+        queue.submit(5, origin: "a", client: Self.clients[1])
+        queue.finish(origin: "a")
+        #expect(Self.order(&queue) == [1, 5, 2, 3])
+    }
+
+    @Test func `clients are equal again when no transfer waits`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        queue.submit(1, origin: "a", client: Self.clients[0])
+        #expect(Self.drain(&queue) == [1])
+        queue.submit(2, origin: "a", client: Self.clients[0])
+        queue.submit(3, origin: "a", client: Self.clients[1])
+        queue.finish(origin: "a")
+        #expect(Self.order(&queue) == [2, 3])
+    }
+
+    @Test func `if the last that came is first, clients do not take turns`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1, order: .lastInFirstOut)
+        for id in UInt64(1)...3 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        #expect(Self.order(&queue) == [3, 2, 1])
+    }
+
     @Test func `the transfers of one client start in the order of their arrival, also while others end`() {
         var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
         for id in UInt64(1)...4 { queue.submit(id, origin: "a", client: Self.clients[0]) }
