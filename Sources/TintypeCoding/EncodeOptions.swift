@@ -31,7 +31,9 @@ public struct EncodeOptions: Sendable, Hashable {
     /// The effort of lossy WebP, 0 to 6; 4 by default.
     ///
     /// Values outside this range count as 0 or 6. Higher values make smaller files and take longer. 2 takes half the
-    /// time of 4, and makes files about 3 percent larger. libwebp calls this option `method`.
+    /// time of 4, and makes files about 3 percent larger. libwebp calls this option `method`. 6 counts as 5 for
+    /// animations and images with alpha, because libwebp would compress alpha for seconds without a check for
+    /// cancellation.
     public var webpEffort: Int
     /// The most bytes that the result may have; `nil`, the default, is no limit.
     ///

@@ -50,16 +50,27 @@ import TintypeTestTraits
         Case(.gif, .gray8), Case(.gif, .rgb8), Case(.gif, .rgba8),
     ]
 
-    /// Returns noise of two values, for which most encoders take the most memory.
-    private static func noise(_ format: PixelFormat, width: Int, height: Int, seed: UInt64 = 1) throws -> PixelBuffer {
+    /// Returns noise of two values, for which most encoders take the most memory, or of all values.
+    private static func noise(
+        _ format: PixelFormat,
+        width: Int,
+        height: Int,
+        seed: UInt64 = 1,
+        ofAllValues: Bool = false
+    ) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)
-        return try .make(format, width: width, height: height) { _, _, _ in generator.next() & 1 == 0 ? 0 : 255 }
+        return try .make(format, width: width, height: height) { _, _, _ in
+            let value = UInt8(truncatingIfNeeded: generator.next())
+            return ofAllValues ? value : value & 1 == 0 ? 0 : 255
+        }
     }
 
-    @Test(arguments: Self.cases) func `an encode takes no more memory than its coder says`(_ example: Case) throws {
+    @Test(arguments: Self.cases, [false, true])
+    func `an encode takes no more memory than its coder says`(_ example: Case, ofAllValues: Bool) throws {
         let coder = try SampleFiles.registry.coder(encoding: example.format)
         for (width, height) in [(300, 200), (60, 50)] {
-            let image = Image(pixels: try Self.noise(example.pixels, width: width, height: height))
+            let pixels = try Self.noise(example.pixels, width: width, height: height, ofAllValues: ofAllValues)
+            let image = Image(pixels: pixels)
             let counted = coder.encodingByteCount(
                 of: image.pixels.layout,
                 frameCount: nil,

@@ -23,7 +23,7 @@ struct WebPAnimationCompressor {
 
     private func compress(_ animation: AnimationContent, size: PixelSize, quality: Int) throws -> Data {
         let encoder = try WebPAnimationEncoder(size, loopCount: animation.loopCount)
-        var config = try self.options.webpConfig(quality: quality)
+        var config = try self.options.webpConfig(quality: quality, hasAlpha: true)
         for frame in animation.frames {
             try Task.checkCancellation()
             let image = try frame.image.upright()

@@ -17,7 +17,7 @@ struct WebPCompressor {
 
     private func compress(_ image: borrowing WebPSourceImage, quality: Int) throws -> Data {
         try Task.checkCancellation()
-        var config = try self.options.webpConfig(quality: quality)
+        var config = try self.options.webpConfig(quality: quality, hasAlpha: image.hasAlpha)
         return try WebPMetadata.add(self.options.metadata, to: try image.encode(&config))
     }
 }
@@ -46,11 +46,13 @@ extension EncodeOptions {
     }
 
     /// Returns libwebp's configuration for these options.
-    func webpConfig(quality: Int) throws(CodingError) -> WebPConfig {
+    func webpConfig(quality: Int, hasAlpha: Bool) throws(CodingError) -> WebPConfig {
         var config = WebPConfig()
         var isValid = WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(quality)) != 0
         switch self.compression {
-        case .lossy: config.method = CInt(min(max(self.webpEffort, 0), 6))
+        case .lossy:
+            // With 6, libwebp compresses an alpha plane for up to 4 seconds a megapixel, without a check for cancellation.
+            config.method = CInt(min(max(self.webpEffort, 0), hasAlpha ? 5 : 6))
         case .lossless:
             // This is the default effort of cwebp. Keep hidden colours.
             isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
@@ -266,6 +268,9 @@ struct WebPSourceImage: ~Copyable {
         }
         return Data(bytesNoCopy: bytes, count: writer.size, deallocator: .custom { pointer, _ in WebPFree(pointer) })
     }
+
+    /// Whether the image has an alpha plane.
+    var hasAlpha: Bool { self.image.pointee.a != nil }
 
     /// Lends the image to the animation encoder.
     borrowing func withImage<Result>(_ body: (UnsafeMutablePointer<WebPPicture>) throws -> Result) rethrows -> Result {

@@ -53,6 +53,15 @@ import TintypeTestTraits
         #expect(try Self.encode(photograph, EncodeOptions()).count == sizes[3])
     }
 
+    @Test func `the highest effort counts as 5 for an image with alpha`() throws {
+        var generator = SeededGenerator(seed: 1)
+        let pixels = try PixelBuffer.make(.rgba8, width: 64, height: 48) { _, _, _ in
+            UInt8(truncatingIfNeeded: generator.next())
+        }
+        let sizes = try [4, 5, 6].map { try Self.encode(pixels, EncodeOptions(webpEffort: $0)).count }
+        #expect(sizes[0] != sizes[1] && sizes[1] == sizes[2])
+    }
+
     @Test func `metadata is written and read`() throws {
         let pixels = try PixelBuffer.smooth(.rgba8, width: 20, height: 10)
         let metadata = EncodeOptions.Metadata(
