@@ -195,9 +195,13 @@ final class RoutePlanner: Sendable {
         let quality = options.quality > 0 ? options.quality : ofFormat ?? self.images.qualities[format]
         var encode = EncodeOptions(quality: quality ?? self.images.quality)
         encode.background = options.background.map(Color.init) ?? .white
-        encode.isProgressive = self.images.isProgressive
-        encode.pngLevel = self.images.pngLevel
-        encode.webpEffort = self.images.webpEffort
+        // All options are part of the cache key, so a setting for one format must not change the keys of others.
+        switch format {
+        case .jpeg: encode.isProgressive = self.images.isProgressive
+        case .png: encode.pngLevel = self.images.pngLevel
+        case .webp: encode.webpEffort = self.images.webpEffort
+        default: break
+        }
         if options.maximumByteCount > 0, format == .jpeg || format == .webp {
             encode.maximumByteCount = options.maximumByteCount
             encode.requiresMaximumByteCount = false

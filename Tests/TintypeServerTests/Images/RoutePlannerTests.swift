@@ -56,6 +56,23 @@ import TintypeTestTraits
         #expect(encoding.choices.map(\.options.webpEffort) == [effort])
     }
 
+    @Test(arguments: ["jpg", "png", "gif", "webp"])
+    func `a setting for one format changes the cache keys of that format only`(format: String) async throws {
+        var encodings: [OutputEncoding] = []
+        for change: (inout ImageServer.Configuration) -> Void in [
+            { _ in }, { $0.images.isProgressive = true }, { $0.images.pngLevel = 9 }, { $0.images.webpEffort = 2 },
+        ] {
+            let route = try await self.route("/_/plain/https://a.example/a@\(format)", change: change)
+            guard case .encode(_, let encoding) = route.work else {
+                Issue.record("The result is not encoded.")
+                return
+            }
+            encodings.append(encoding)
+        }
+        let changed = ["jpg": 1, "png": 2, "webp": 3][format]
+        for index in 1..<4 { #expect((encodings[index] == encodings[0]) == (index != changed)) }
+    }
+
     @Test func `the key of a file or an object is encoded once`() async throws {
         let file = try await self.route("/_/plain/local:///%C3%A9%2520%23.png").request.url.absoluteString
         #expect(file == "local:///%C3%A9%2520%23.png")
