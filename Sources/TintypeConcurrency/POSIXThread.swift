@@ -26,7 +26,7 @@ package struct POSIXThread: Sendable {
         let body = ThreadBody {
             cshims_set_thread_name(name)
             // libdispatch lowers the values of its threads, and each thread inherits the value of its creator.
-            cshims_set_nice_value(0)
+            cshims_restore_nice_value()
             main()
         }
         let context = Unmanaged.passRetained(body)
@@ -80,9 +80,9 @@ package struct POSIXThread: Sendable {
     /// Gives the calling thread a nice value 5 below that of the main thread, if the process has the right to do so.
     ///
     /// On busy processors, the thread then gets three times the share of a thread with the usual value. Threads that it
-    /// creates do not inherit its value.
+    /// creates do not inherit a negative value.
     package static func raisePriority() {
-        cshims_set_nice_value(5)
+        cshims_lower_nice_value(5)
     }
 
     /// The identity of the calling thread, for comparison only; never 0.

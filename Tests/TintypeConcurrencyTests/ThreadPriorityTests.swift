@@ -3,6 +3,7 @@
 import Glibc
 import Testing
 import TintypeConcurrency
+import TintypeTestSupport
 
 /// The priority of threads that should wait less for others.
 @Suite struct ThreadPriorityTests {
@@ -16,43 +17,32 @@ import TintypeConcurrency
         return try #require(result.withLock { $0 })
     }
 
-    /// Returns the nice value of a thread, or of the calling one.
-    private static func niceValue(of thread: pid_t = 0) -> CInt {
-        getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(thread))
-    }
-
-    @discardableResult
-    private static func setNiceValue(_ value: CInt) -> Bool {
-        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value) == 0
-    }
-
-    /// The nice value of the main thread.
-    private static var usualValue: CInt { Self.niceValue(of: getpid()) }
-
-    /// Returns whether a thread may have a nice value 5 below that of the main thread.
-    private static func mayRaisePriority() throws -> Bool {
-        try Self.onThread { Self.setNiceValue(Self.usualValue - 5) }
-    }
-
-    @Test(.enabled(if: try Self.mayRaisePriority(), "the system gives no right to raise priorities"))
-    func `threads do not inherit a raised priority`() throws {
-        let (own, resets, new) = try Self.onThread {
+    @Test(.enabled(if: ThisProcess.mayRaisePriority, "the system gives no right to raise priorities"))
+    func `a raised priority is a nice value 5 lower, which other threads do not inherit`() throws {
+        let (own, resets) = try Self.onThread {
             POSIXThread.raisePriority()
             // SCHED_RESET_ON_FORK.
-            let resets = sched_getscheduler(0) & 0x4000_0000 != 0
-            return (Self.niceValue(), resets, try? Self.onThread { Self.niceValue() })
+            return (ThisProcess.niceValue(), sched_getscheduler(0) & 0x4000_0000 != 0)
         }
-        #expect(own == Self.usualValue - 5)
+        #expect(own == ThisProcess.usualNiceValue - 5)
         #expect(resets)
-        #expect(new == Self.usualValue)
     }
 
-    @Test(.enabled(if: try Self.mayRaisePriority(), "the system gives no right to raise priorities"))
-    func `new threads have the priority of the process, and not the one of their creator`() throws {
+    @Test(.enabled(if: ThisProcess.mayRaisePriority, "the system gives no right to raise priorities"))
+    func `new threads do not inherit a nice value below that of the process`() throws {
+        let usual = min(ThisProcess.usualNiceValue, 0)
         let new = try Self.onThread {
-            Self.setNiceValue(Self.usualValue - 4)
-            return try? Self.onThread { Self.niceValue() }
+            ThisProcess.setNiceValue(usual - 4)
+            return try? Self.onThread { ThisProcess.niceValue() }
         }
-        #expect(new == Self.usualValue)
+        #expect(new == usual)
+    }
+
+    @Test func `new threads keep the positive nice value of their creator`() throws {
+        let new = try Self.onThread {
+            ThisProcess.setNiceValue(19)
+            return try? Self.onThread { ThisProcess.niceValue() }
+        }
+        #expect(new == 19)
     }
 }

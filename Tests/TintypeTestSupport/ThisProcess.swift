@@ -16,6 +16,27 @@ public enum ThisProcess {
         return ids.compactMap { try? Self.text(of: "/proc/self/task/\($0)/comm") }
     }
 
+    /// Returns the nice value of a thread, or of the calling one.
+    public static func niceValue(of thread: pid_t = 0) -> CInt {
+        getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(thread))
+    }
+
+    /// Sets the nice value of the calling thread; returns whether the system permits it.
+    @discardableResult
+    public static func setNiceValue(_ value: CInt) -> Bool {
+        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value) == 0
+    }
+
+    /// The nice value of the main thread.
+    public static var usualNiceValue: CInt { Self.niceValue(of: getpid()) }
+
+    /// Whether a thread may have a nice value 5 below that of the main thread.
+    public static var mayRaisePriority: Bool {
+        let own = Self.niceValue()
+        defer { Self.setNiceValue(own) }
+        return Self.setNiceValue(Self.usualNiceValue - 5)
+    }
+
     /// The number of open file descriptors.
     public static var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0

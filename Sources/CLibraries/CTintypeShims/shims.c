@@ -129,12 +129,21 @@ void cshims_prefer_short_slices(long nanoseconds) {
     syscall(SYS_sched_setattr, 0, &scheduling, 0);
 }
 
-void cshims_set_nice_value(int lowering) {
+void cshims_lower_nice_value(int lowering) {
     struct scheduling scheduling;
     if (!get_scheduling(&scheduling)) return;
     int nice = getpriority(PRIO_PROCESS, getpid()) - lowering;
     scheduling.nice = nice < -20 ? -20 : nice;
-    if (lowering > 0) scheduling.flags |= SCHED_FLAG_RESET_ON_FORK;
+    scheduling.flags |= SCHED_FLAG_RESET_ON_FORK;
+    syscall(SYS_sched_setattr, 0, &scheduling, 0);
+}
+
+void cshims_restore_nice_value(void) {
+    struct scheduling scheduling;
+    if (!get_scheduling(&scheduling) || scheduling.nice >= 0) return;
+    int usual = getpriority(PRIO_PROCESS, getpid());
+    if (scheduling.nice >= usual) return;
+    scheduling.nice = usual < 0 ? usual : 0;
     syscall(SYS_sched_setattr, 0, &scheduling, 0);
 }
 

@@ -14,6 +14,13 @@ import TintypeTestTraits
     /// More bytes than the buffers of two sockets hold; each of its lines is another one.
     private static let large = Array((0..<400_000).lazy.map { "\(100_000_000 + $0) bytes\n" }.joined().utf8)
 
+    @Test(.enabled(if: ThisProcess.mayRaisePriority, "the system gives no right to raise priorities"))
+    func `the thread that serves connections has a nice value 5 below the others`() async throws {
+        try await ScriptedServer.run { server in
+            #expect(await server.connections.niceValue == ThisProcess.usualNiceValue - 5)
+        }
+    }
+
     @Test func `one connection carries many requests`() async throws {
         try await ScriptedServer.run(["/a": .text("first"), "/b": .text("second")]) { server in
             let client = try await server.client()
@@ -257,4 +264,9 @@ import TintypeTestTraits
             #expect(response["X-Good"] == "good")
         }
     }
+}
+
+extension ConnectionActor {
+    /// The nice value of its thread.
+    fileprivate var niceValue: CInt { ThisProcess.niceValue() }
 }

@@ -22,9 +22,12 @@ void cshims_prefer_short_slices(long nanoseconds);
 
 /// Gives the calling thread the nice value of the main thread, minus `lowering`.
 ///
-/// If `lowering` is over 0, threads that it creates do not inherit a negative value. Changes nothing if the process
-/// lacks the right (RLIMIT_NICE or CAP_SYS_NICE).
-void cshims_set_nice_value(int lowering);
+/// Threads that it creates do not inherit a negative value. Changes nothing if the process lacks the right (RLIMIT_NICE
+/// or CAP_SYS_NICE).
+void cshims_lower_nice_value(int lowering);
+
+/// Gives the calling thread the nice value of the main thread, but at most 0, if its own is negative and lower.
+void cshims_restore_nice_value(void);
 
 /// Opens a file for reading if that needs no disk access. Fails with `EAGAIN` otherwise.
 ///
