@@ -17,7 +17,7 @@ public enum ThisProcess {
     }
 
     /// Returns the nice value of a thread, or of the calling one.
-    public static func niceValue(of thread: pid_t = 0) -> CInt {
+    public static func niceValue(of thread: CInt = 0) -> CInt {
         getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(thread))
     }
 

@@ -114,8 +114,18 @@ extension ServerMetrics {
         text.add(1, [("version", self.version)])
         Self.write(state, to: &text)
         Self.write(connections, to: &text)
-        text.write("http_admission_requests", "gauge", "Requests whose images are being made, or wait for that.", admission.count)
-        text.write("http_admission_limit", "gauge", "The most requests whose images are made or wait at once.", admission.limit)
+        text.write(
+            "http_admission_requests",
+            "gauge",
+            "Requests whose images are being made, or wait for that.",
+            admission.count
+        )
+        text.write(
+            "http_admission_limit",
+            "gauge",
+            "The most requests whose images are made or wait at once.",
+            admission.limit
+        )
         text.write(
             "http_admission_oldest_seconds",
             "gauge",
