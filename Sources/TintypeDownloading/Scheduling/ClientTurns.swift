@@ -32,9 +32,9 @@ struct ClientTurns {
         return turn.lastRound
     }
 
-    /// Records that a waiting transfer of a round starts.
-    mutating func start(_ client: WorkClient?, round: Int) {
-        self.round = max(self.round, round)
+    /// Records that a waiting transfer of a round starts, in its turn or before that.
+    mutating func start(_ client: WorkClient?, round: Int, isInTurn: Bool) {
+        if isInTurn { self.round = max(self.round, round) }
         guard let client, var turn = self.turns[client] else { return }
         turn.waitingCount -= 1
         turn.lastRound = max(turn.lastRound, round)

@@ -6,7 +6,7 @@ import TintypeConcurrency
 struct TransferTicket: Comparable {
     var priority: DownloadPriority
     let client: WorkClient?
-    /// The round of the transfer among those of its origin and priority; see ``ClientTurns``.
+    /// The round of the transfer at its origin and priority; see ``ClientTurns``.
     var round: Int
     /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
@@ -25,7 +25,8 @@ struct TransferTicket: Comparable {
 /// Chooses the transfer that may start next.
 ///
 /// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
-/// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. A transfer starts if fewer than `maximumActive` run, and
+/// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. Every fourth start is the
+/// oldest transfer's, because an endless row of new clients would otherwise end no round. A transfer starts if fewer than `maximumActive` run, and
 /// its origin has room and a token. If its origin lacks one of these, it waits aside and does not delay others. A
 /// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
 ///
@@ -51,6 +52,10 @@ struct TransferQueue {
         /// The time of the next token if the origin has none now.
         var throttledUntil: LoopInstant?
         var waitingCount = 0
+        /// The tickets of clients in the order of their arrival.
+        var arrivals = Heap<Arrival>()
+        /// The number of transfers that have started.
+        var startCount = 0
         /// Remembered for as long as transfers wait.
         var turns: [DownloadPriority: ClientTurns] = [:]
 
@@ -68,7 +73,8 @@ struct TransferQueue {
 
         /// Makes all clients equal again after the last waiting transfer.
         func forgetTurnsIfNobodyWaits() {
-            if self.waitingCount == 0 { self.turns = [:] }
+            guard self.waitingCount == 0, !self.turns.isEmpty else { return }
+            (self.turns, self.arrivals) = ([:], Heap())
         }
     }
 
@@ -91,6 +97,13 @@ struct TransferQueue {
 
         static func < (left: Candidate, right: Candidate) -> Bool { left.ticket.precedes(right.ticket) }
         static func == (left: Candidate, right: Candidate) -> Bool { left.ticket == right.ticket }
+    }
+
+    /// A ticket that is compared without its round.
+    private struct Arrival: Comparable {
+        let ticket: TransferTicket
+
+        static func < (left: Arrival, right: Arrival) -> Bool { left.ticket.precedes(right.ticket) }
     }
 
     private struct Throttled: Comparable {
@@ -217,7 +230,7 @@ struct TransferQueue {
             guard candidate.ticket == origin.candidacy else { continue }
             origin.candidacy = nil
             guard origin.hasRoom else { continue }
-            guard candidate.ticket == self.best(of: origin) else {
+            guard candidate.ticket == self.best(of: origin), let first = self.firstInTurn(of: origin) else {
                 self.offer(origin)
                 continue
             }
@@ -230,11 +243,13 @@ struct TransferQueue {
                 self.throttled.insert(Throttled(end: end, origin: origin))
                 continue
             }
-            origin.tickets.popFirst()
             origin.active += 1
+            origin.startCount &+= 1
             origin.waitingCount -= 1
             let ticket = candidate.ticket
-            origin.turns[ticket.priority]?.start(ticket.client, round: ticket.round)
+            let isInTurn = ticket == first
+            if isInTurn { origin.tickets.popFirst() } else { origin.arrivals.popFirst() }
+            origin.turns[ticket.priority]?.start(ticket.client, round: ticket.round, isInTurn: isInTurn)
             origin.forgetTurnsIfNobodyWaits()
             self.activeCount += 1
             origin.site.active += 1
@@ -341,7 +356,8 @@ struct TransferQueue {
 
     private mutating func insert(_ ticket: TransferTicket, _ origin: Origin) {
         origin.tickets.insert(ticket)
-        if origin.tickets.first == ticket { self.offer(origin) }
+        if ticket.client != nil { origin.arrivals.insert(Arrival(ticket: ticket)) }
+        self.offer(origin)
     }
 
     /// Makes the best ticket of an origin its candidate, if the origin has room.
@@ -351,7 +367,18 @@ struct TransferQueue {
         self.candidates.insert(Candidate(ticket: best, origin: origin))
     }
 
+    /// Returns the ticket that starts next at an origin.
     private func best(of origin: Origin) -> TransferTicket? {
+        guard let first = self.firstInTurn(of: origin) else { return nil }
+        guard origin.startCount % 4 == 3 else { return first }
+        while let oldest = origin.arrivals.first?.ticket {
+            if self.isWaiting(oldest, for: origin) { return oldest.priority == first.priority ? oldest : first }
+            origin.arrivals.popFirst()
+        }
+        return first
+    }
+
+    private func firstInTurn(of origin: Origin) -> TransferTicket? {
         while let ticket = origin.tickets.first {
             if self.isWaiting(ticket, for: origin) { return ticket }
             origin.tickets.popFirst()
@@ -383,8 +410,9 @@ struct TransferQueue {
 
     /// Removes invalid tickets, which would otherwise accumulate behind an origin that hangs, and invalid candidates.
     private mutating func compact(_ origin: Origin) {
-        if origin.tickets.count > origin.waitingCount * 2 + 64 {
+        if max(origin.tickets.count, origin.arrivals.count) > origin.waitingCount * 2 + 64 {
             origin.tickets.filter { self.isWaiting($0, for: origin) }
+            origin.arrivals.filter { self.isWaiting($0.ticket, for: origin) }
         }
         if self.candidateCount > self.origins.count * 2 + 1_024 {
             // One candidate for each origin is enough. Most others were once the best ticket of their origin.

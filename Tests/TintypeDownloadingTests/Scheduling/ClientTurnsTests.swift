@@ -18,7 +18,7 @@ import TintypeTestTraits
     @Test func `a new client joins the current round`() {
         var turns = ClientTurns()
         for _ in 0..<4 { _ = turns.add(Self.first) }
-        for round in 0..<3 { turns.start(Self.first, round: round) }
+        for round in 0..<3 { turns.start(Self.first, round: round, isInTurn: true) }
         #expect(turns.add(Self.second) == 2)
         #expect(turns.add(Self.first) == 4)
     }
@@ -26,7 +26,7 @@ import TintypeTestTraits
     @Test func `a client that has had its turn comes after others, even if it has no other transfer`() {
         var turns = ClientTurns()
         for _ in 0..<2 { _ = turns.add(Self.second) }
-        turns.start(Self.first, round: turns.add(Self.first))
+        turns.start(Self.first, round: turns.add(Self.first), isInTurn: true)
         #expect(turns.add(Self.first) == 1)
     }
 
@@ -42,8 +42,16 @@ import TintypeTestTraits
         var turns = ClientTurns()
         for _ in 0..<3 { _ = turns.add(Self.first) }
         for _ in 0..<2 { turns.remove(Self.first) }
-        turns.start(Self.first, round: 2)
+        turns.start(Self.first, round: 2, isInTurn: true)
         #expect(turns.add(Self.second) == 2)
+        #expect(turns.add(Self.first) == 3)
+    }
+
+    @Test func `a start before its turn ends no round`() {
+        var turns = ClientTurns()
+        for _ in 0..<3 { _ = turns.add(Self.first) }
+        turns.start(Self.first, round: 2, isInTurn: false)
+        #expect(turns.add(Self.second) == 0)
         #expect(turns.add(Self.first) == 3)
     }
 
@@ -52,7 +60,7 @@ import TintypeTestTraits
         _ = turns.add(Self.first)
         for number in 2..<5_000 {
             let client = WorkClient(number: UInt128(number))
-            turns.start(client, round: turns.add(client))
+            turns.start(client, round: turns.add(client), isInTurn: true)
         }
         #expect(turns.clientCount <= 1_025)
         #expect(turns.add(Self.first) == 1)
@@ -71,7 +79,7 @@ import TintypeTestTraits
     @Test func `if many clients wait, not every start looks for clients to forget`() {
         var turns = ClientTurns()
         for number in 10..<2_000 { _ = turns.add(WorkClient(number: UInt128(number))) }
-        for client in [Self.first, Self.second] { turns.start(client, round: turns.add(client)) }
+        for client in [Self.first, Self.second] { turns.start(client, round: turns.add(client), isInTurn: true) }
         #expect(turns.add(Self.second) == 1)
     }
 }
