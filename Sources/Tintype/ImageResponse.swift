@@ -26,7 +26,9 @@ public enum Revalidation: Sendable, Hashable {
     case notModified
     /// The origin sent another image. The load returned that one, and the cache has replaced the older one.
     case modified
-    /// The load returned a stale image and asks the origin in the background (`stale-while-revalidate`, RFC 5861, 3).
+    /// The load returned a stale image (`stale-while-revalidate`, RFC 5861, 3).
+    ///
+    /// The loader asks the origin in the background, unless it does so already for 64 images of the host or 256 in all.
     case inBackground
     /// The origin failed, and the load returned a stale image (`stale-if-error`, RFC 5861, 4).
     case failed

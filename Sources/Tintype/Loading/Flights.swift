@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
@@ -13,8 +14,13 @@ struct Flights {
     private var tasks: [FlightTable.ID: Task<Void, Never>] = [:]
     /// The waits of flights for their turns.
     private var turnWaiters: [FlightTable.ID: FlightWaiter<Void>] = [:]
-    /// The waiters of revalidations, which have no callers.
-    private var revalidations: Set<FlightTable.ID> = []
+    /// The most revalidations at a time, and the most of them for one host.
+    ///
+    /// Beyond that, a stale product waits for a later request.
+    private static let (revalidationLimit, hostLimit) = (256, 64)
+
+    /// The waiters of revalidations, which have no callers, and the hosts of their sources.
+    private var revalidations: [FlightTable.ID: String] = [:]
     private var stores: Set<FlightTable.ID> = []
     /// Tells fetchers of new priorities: no caller waits until a fetcher has answered.
     let notices = TaskOwner()
@@ -35,7 +41,7 @@ struct Flights {
 
     /// The tasks of revalidations.
     var revalidationTasks: [Task<Void, Never>] {
-        self.revalidations.compactMap { self.table.flights.flight(of: $0) }.compactMap { self.tasks[$0] }
+        self.revalidations.keys.compactMap { self.table.flights.flight(of: $0) }.compactMap { self.tasks[$0] }
     }
 
     // MARK: Waiting
@@ -85,14 +91,22 @@ struct Flights {
         return waiter
     }
 
-    /// Starts a flight to which no caller listens, unless its product is being made.
+    /// Starts a flight to which no caller listens, unless its product is being made, or too many such flights are under
+    /// way.
+    ///
+    /// Its download waits for all that callers wait for.
     mutating func revalidate<Output>(
         _ plan: FlightPlan<Output>,
         _ demand: Demand,
         start: (Flight<Output>) -> Task<Void, Never>
     ) {
-        guard !self.table.flights.makes(plan.product) else { return }
-        self.revalidations.insert(self.join(plan, .caller(demand), start: start).id)
+        let host = plan.request?.source.url.host() ?? ""
+        guard !self.table.flights.makes(plan.product), self.revalidations.count < Self.revalidationLimit,
+            self.revalidations.values.count(where: { $0 == host }) < Self.hostLimit
+        else { return }
+        var demand = demand
+        demand.priority = min(demand.priority, .low)
+        self.revalidations[self.join(plan, .caller(demand), start: start).id] = host
     }
 
     /// Starts a flight that stores an image of `source` in the background.
@@ -159,7 +173,7 @@ struct Flights {
         self.flights[id] = nil
         let actions = self.table.finish(id)
         let waiters = actions.compactMap { if case .resume(let waiter) = $0 { waiter } else { nil } }
-        self.revalidations.subtract(waiters)
+        for waiter in waiters { self.revalidations[waiter] = nil }
         flight.resume(waiters, with: result)
         self.perform(actions)
         return [:]
@@ -223,7 +237,7 @@ struct Flights {
                 if keepsNothing { self.perform(self.table.passTurn(of: id)) }
             case .grant(let waiter): self.turnWaiters.removeValue(forKey: waiter)?.end(with: .success(()))
             case .dismiss(let waiter, from: let id?):
-                self.revalidations.remove(waiter)
+                self.revalidations[waiter] = nil
                 self.flights[id]?.dismiss(waiter)
             case .dismiss(let waiter, from: nil):
                 self.turnWaiters.removeValue(forKey: waiter)?.end(with: .failure(CancellationError()))

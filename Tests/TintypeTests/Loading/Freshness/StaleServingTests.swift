@@ -67,6 +67,31 @@ import TintypeTestTraits
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
+    @Test func `at most 64 products of a host are revalidated at a time, and less urgently than callers wait`()
+        async throws
+    {
+        let loader = self.makeLoader()
+        let fields: HeaderFields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
+        let requests = (0..<66).map { ImageRequest(url: self.scripted.url("/\($0)")) }
+        for (index, request) in requests.enumerated() {
+            self.scripted.script("/\(index)", .body(try makePNG(width: 10), headers: fields))
+            _ = try await loader.image(for: request)
+        }
+        self.clock.advance(by: 20)
+        let gate = Gate()
+        for index in 0..<66 { self.scripted.script("/\(index)", .held(by: gate, body: try makePNG(width: 11))) }
+        for request in requests { #expect(try await loader.image(for: request).width == 10) }
+        for index in 0..<64 { await self.scripted.waitForRequests(2, for: "/\(index)") }
+        #expect(self.scripted.priorities(for: "/0") == [.normal, .low])
+        await gate.open()
+        await loader.waitForRevalidations()
+        #expect(self.scripted.requestedPaths.count == 66 + 64)
+        // The next request revalidates what was left out.
+        #expect(try await loader.image(for: requests[65]).width == 10)
+        await loader.waitForRevalidations()
+        #expect(self.scripted.requestCount(for: "/65") == 2)
+    }
+
     @Test func `bytes are revalidated behind their reader too`() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
