@@ -106,7 +106,8 @@ extension DownloadError {
             return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             return (.connectionLost, "The connection to \(host) broke during \(resource): \(message). Ask again.")
-        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+        // Libcurl takes a 101 that nobody requested for the final response, and its bytes are refused.
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
             return (
                 .invalidResponse,
                 "\(host) did not answer \(resource) with valid HTTP: \(message). Check that a web server listens there."

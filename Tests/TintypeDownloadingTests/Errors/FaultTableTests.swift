@@ -119,6 +119,11 @@ struct FaultTableTests {
             .body(Array("a".utf8))
         ),
         Fault("an informational response alone", raw(informational), .error(.connectionLost)),
+        Fault(
+            "a change of protocol that nobody requested",
+            raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc"),
+            .error(.invalidResponse)
+        ),
         Fault("a chunk size that is no number", chunked("zz\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
         Fault(
             "a chunk size over all bounds",
