@@ -11,6 +11,8 @@ struct TransferTicket: Comparable {
     /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
     let id: UInt64
+    /// The number of earlier tickets of the transfer, so that no two are equal.
+    var changeCount = 0
 
     static func < (left: TransferTicket, right: TransferTicket) -> Bool {
         left.priority == right.priority && left.round != right.round ? left.round < right.round : left.precedes(right)
@@ -25,8 +27,10 @@ struct TransferTicket: Comparable {
 /// Chooses the transfer that may start next.
 ///
 /// The most urgent transfer starts first; equally urgent ones start in the order of their arrival, or the latest first.
-/// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. Every fourth start is the
-/// oldest transfer's, because an endless row of new clients would otherwise end no round. A transfer starts if fewer than `maximumActive` run, and
+/// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. At every fourth start, the
+/// oldest transfer with a client starts, because with an endless row of new clients, a round would never end.
+///
+/// A transfer starts if fewer than `maximumActive` run, and
 /// its origin has room and a token. If its origin lacks one of these, it waits aside and does not delay others. A
 /// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
 ///
@@ -151,7 +155,7 @@ struct TransferQueue {
     /// The number of known origins, for tests.
     var originCount: Int { self.origins.count }
     var ticketCount: Int {
-        self.origins.values.reduce(self.candidateCount) { $0 + $1.tickets.count }
+        self.origins.values.reduce(self.candidateCount) { $0 + max($1.tickets.count, $1.arrivals.count) }
     }
     var siteCount: Int { self.sites.count }
     private var candidateCount: Int {
@@ -212,6 +216,7 @@ struct TransferQueue {
         guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
         var ticket = old
         ticket.priority = priority
+        ticket.changeCount += 1
         origin.turns[old.priority]?.remove(old.client)
         ticket.round = origin.addTurn(old.client, priority)
         self.waiting[id] = (ticket, origin)

@@ -93,6 +93,14 @@ import TintypeTestTraits
         #expect(Self.order(&queue) == [3, 4, 5, 6, 1, 2])
     }
 
+    @Test func `a transfer whose priority changes to and fro leaves no tickets behind`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        for id in UInt64(1)...3 { queue.submit(id, origin: "a", client: Self.clients[0]) }
+        for _ in 0..<1_000 { for priority in [DownloadPriority.low, .normal] { queue.setPriority(priority, of: 3) } }
+        #expect(queue.ticketCount < 100)
+        #expect(Self.order(&queue) == [1, 2, 3])
+    }
+
     @Test func `clients are equal again when no transfer waits`() {
         var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
         queue.submit(1, origin: "a", client: Self.clients[0])
