@@ -28,7 +28,7 @@ public enum Revalidation: Sendable, Hashable {
     case modified
     /// The load returned a stale image (`stale-while-revalidate`, RFC 5861, 3).
     ///
-    /// The loader asks the origin in the background, unless it does so already for 64 images of the host or 256 in all.
+    /// The loader asks the origin in the background, unless it does so already for 64 images of the domain or 256 in all.
     case inBackground
     /// The origin failed, and the load returned a stale image (`stale-if-error`, RFC 5861, 4).
     case failed

@@ -14,12 +14,12 @@ struct Flights {
     private var tasks: [FlightTable.ID: Task<Void, Never>] = [:]
     /// The waits of flights for their turns.
     private var turnWaiters: [FlightTable.ID: FlightWaiter<Void>] = [:]
-    /// The most revalidations at a time, and the most of them for one host.
+    /// The most revalidations at a time, and the most of them for one site.
     ///
     /// Beyond that, a stale product waits for a later request.
-    private static let (revalidationLimit, hostLimit) = (256, 64)
+    private static let (revalidationLimit, siteLimit) = (256, 64)
 
-    /// The waiters of revalidations, which have no callers, and the hosts of their sources.
+    /// The waiters of revalidations, which have no callers, and the sites of their sources.
     private var revalidations: [FlightTable.ID: String] = [:]
     private var stores: Set<FlightTable.ID> = []
     /// Tells fetchers of new priorities: no caller waits until a fetcher has answered.
@@ -100,13 +100,13 @@ struct Flights {
         _ demand: Demand,
         start: (Flight<Output>) -> Task<Void, Never>
     ) {
-        let host = plan.request?.source.url.host() ?? ""
+        let site = Site.name(ofHost: plan.request?.source.url.host() ?? "")
         guard !self.table.flights.makes(plan.product), self.revalidations.count < Self.revalidationLimit,
-            self.revalidations.values.count(where: { $0 == host }) < Self.hostLimit
+            self.revalidations.values.count(where: { $0 == site }) < Self.siteLimit
         else { return }
         var demand = demand
         demand.priority = min(demand.priority, .low)
-        self.revalidations[self.join(plan, .caller(demand), start: start).id] = host
+        self.revalidations[self.join(plan, .caller(demand), start: start).id] = site
     }
 
     /// Starts a flight that stores an image of `source` in the background.

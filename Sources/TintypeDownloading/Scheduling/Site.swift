@@ -5,7 +5,7 @@
 /// More names below a domain, and more addresses of an IPv6 network, cost their owner nothing, so all of them count as
 /// one site. Without the list of public suffixes, the start of a domain is a guess. Owners that are mistaken for one
 /// share the places that are not reserved for others.
-enum Site {
+package enum Site {
     /// Returns the site of an origin in the form of ``ResourceAddress/origin``.
     static func name(ofOrigin origin: String) -> String {
         var host = origin[...]
@@ -19,7 +19,12 @@ enum Site {
         }
         host = host.drop { $0 == "[" }
         if host.last == "]" { host.removeLast() }
-        if let address = HostName.address(String(host)) { return self.name(of: address.unmapped) }
+        return self.name(ofHost: String(host))
+    }
+
+    /// Returns the site of a host, whose address may be an IPv6 address without brackets.
+    package static func name(ofHost host: String) -> String {
+        if let address = HostName.address(host) { return self.name(of: address.unmapped) }
         return self.domain(of: host)
     }
 
@@ -29,7 +34,7 @@ enum Site {
     }
 
     /// Returns the last two labels, or three if the second-last is short, such as `co` or `com` before a country.
-    private static func domain(of host: Substring) -> String {
+    private static func domain(of host: String) -> String {
         let labels = host.split(separator: ".")
         guard labels.count > 2 else { return labels.joined(separator: ".") }
         let isShort = labels[labels.count - 1].utf8.count == 2 && labels[labels.count - 2].utf8.count <= 3

@@ -67,7 +67,7 @@ import TintypeTestTraits
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
-    @Test func `at most 64 products of a host are revalidated at a time, and less urgently than callers wait`()
+    @Test func `at most 64 products of a site are revalidated at a time, and less urgently than callers wait`()
         async throws
     {
         let loader = self.makeLoader()
