@@ -73,7 +73,10 @@ package final class DecodeLanes: Sendable {
     /// Runs `operation` in its turn: the next free lane is for the client with the fewest jobs on lanes.
     private func withTurn<Result>(_ operation: () async throws -> Result) async throws -> Result {
         guard WorkClient.current != nil else { return try await operation() }
-        return try await self.turns.withWeight(1, operation: operation)
+        return try await self.turns.withWeight(1) {
+            WorkClient.laneWillWork?()
+            return try await operation()
+        }
     }
 
     /// Returns the time for which the oldest job with a client has waited for its turn.

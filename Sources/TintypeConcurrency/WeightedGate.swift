@@ -252,6 +252,8 @@ struct WeightedGateState {
 package struct WorkClient: Sendable, Hashable {
     /// The client of the current task and of the tasks that it creates.
     @TaskLocal package static var current: WorkClient?
+    /// Runs whenever a lane begins to work for a task with a client, or for a task that it has created.
+    @TaskLocal package static var laneWillWork: (@Sendable () -> Void)?
 
     private let number: UInt128
 

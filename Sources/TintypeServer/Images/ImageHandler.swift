@@ -324,31 +324,25 @@ final class ImageHandler: RequestHandling {
     ) async throws -> ServerAnswer {
         let start = ContinuousClock.now
         let trace = TraceContext(head)
+        let hasUsedLane = Locked(false)
         do {
-            return try await Self.$trace.withValue(trace) { try await self.load(route, place, head) }
+            return try await Self.$trace.withValue(trace) {
+                try await WorkClient.$laneWillWork.withValue({ hasUsedLane.withLock { $0 = true } }) {
+                    try await self.load(route, place, head)
+                }
+            }
         } catch let error as LoadError {
             guard let answer = await self.fallbackAnswer(for: route, after: error) else { throw error }
             return answer
         } catch let error as CancellationError {
-            // Refuse the image for a while, because each further attempt would occupy a lane. An image that waited for its
-            // download has not reached a lane.
-            if start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(50),
-                await self.mayHaveReachedLane(route)
+            // Refuse the image for a while if each further attempt would occupy a lane.
+            if hasUsedLane.withLock({ $0 }),
+                start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(50)
             {
                 self.resting.insert(route.address, at: .now)
             }
             throw error
         }
-    }
-
-    /// Returns whether the source of an image has arrived, as far as the server can know.
-    private func mayHaveReachedLane(_ route: ImageRoute) async -> Bool {
-        guard self.configuration.loader.disk != nil else { return true }
-        var source = route.request
-        source.transforms = []
-        let loader = self.loader
-        // A look-up of a cancelled task would find nothing.
-        return await Task { [source] in await loader.contains(source) }.value
     }
 
     private func load(_ route: ImageRoute, _ place: Admission.Place, _ head: RequestHead) async throws -> ServerAnswer {
