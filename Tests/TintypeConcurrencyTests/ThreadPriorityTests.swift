@@ -38,7 +38,8 @@ import TintypeTestSupport
         #expect(new == usual)
     }
 
-    @Test func `new threads keep the positive nice value of their creator`() throws {
+    @Test(.enabled(if: ThisProcess.mayRaisePriority, "the system gives no right to raise priorities"))
+    func `new threads keep the positive nice value of their creator`() throws {
         let new = try Self.onThread {
             ThisProcess.setNiceValue(19)
             return try? Self.onThread { ThisProcess.niceValue() }

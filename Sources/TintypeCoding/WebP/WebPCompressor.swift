@@ -51,7 +51,7 @@ extension EncodeOptions {
         var isValid = WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(quality)) != 0
         switch self.compression {
         case .lossy:
-            // With 6, libwebp compresses an alpha plane for up to 4 seconds a megapixel, without a check for cancellation.
+            // With 6, libwebp may compress an alpha plane for 4 seconds a megapixel without a check for cancellation.
             config.method = CInt(min(max(self.webpEffort, 0), hasAlpha ? 5 : 6))
         case .lossless:
             // This is the default effort of cwebp. Keep hidden colours.

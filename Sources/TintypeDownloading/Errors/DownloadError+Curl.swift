@@ -106,11 +106,16 @@ extension DownloadError {
             return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             return (.connectionLost, "The connection to \(host) broke during \(resource): \(message). Ask again.")
-        // Libcurl takes a 101 that nobody requested for the final response, and its bytes are refused.
-        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR:
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
             return (
                 .invalidResponse,
                 "\(host) did not answer \(resource) with valid HTTP: \(message). Check that a web server listens there."
+            )
+        case CURLE_WRITE_ERROR:
+            // libcurl takes a 101 that nobody requested for the final response, and its bytes are refused.
+            return (
+                .invalidResponse,
+                "\(host) answered \(resource) with another protocol. Check that a web server listens there."
             )
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
             CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,

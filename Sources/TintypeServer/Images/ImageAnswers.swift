@@ -258,9 +258,10 @@ final class ImageAnswers: Sendable {
     /// The value of `Content-Disposition`.
     private func disposition(of route: ImageRoute, _ format: ImageFormat) -> String {
         let options = route.address.options
-        // A slash could name a folder.
-        let stem = (options.fileName ?? Self.stem(of: route.request.url)).replacing("/", with: "_")
-        let name = String(stem.map { $0 == "\"" || $0 == "\\" || !$0.isASCII ? "_" : $0 })
+        var stem = options.fileName ?? Self.stem(of: route.request.url)
+        // They separate folders.
+        stem.unicodeScalars = String.UnicodeScalarView(stem.unicodeScalars.map { $0 == "/" || $0 == "\\" ? "_" : $0 })
+        let name = String(stem.map { $0 == "\"" || !$0.isASCII ? "_" : $0 })
         let suffix = format == .jpeg ? "jpg" : format.name
         var value = "\(options.isAttachment ? "attachment" : "inline"); filename=\"\(name).\(suffix)\""
         if name != stem {

@@ -111,7 +111,8 @@ import TintypeTestTraits
             )
             for (options, value) in [
                 ("fn:cat", "inline; filename=\"cat.png\""), ("fn:cat/att:1", "attachment; filename=\"cat.png\""),
-                ("fn:Li4vY2F0:1", "inline; filename=\".._cat.png\""),
+                ("fn:Li4vY2F0XGE:1", "inline; filename=\".._cat_a.png\""),
+                ("fn:L8yBYQ:1", "inline; filename=\"_a.png\"; filename*=UTF-8''_%CC%81a.png"),
                 ("fn:Zm9vImJhcg:1", "inline; filename=\"foo_bar.png\"; filename*=UTF-8''foo%22bar.png"),
                 ("fn:a%0D%0AX-Evil:b", nil),
             ] as [(String, String?)] {
