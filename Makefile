@@ -21,11 +21,11 @@ PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTa
 # The same without the tests of the table of loads, which use one thread and take minutes under the thread sanitizer.
 THREAD_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
 THREAD_TARGETS = TintypeConcurrencyTests,TintypeHTTPTests,TintypeImageTests,TintypeDownloadingTests,TintypeCachingTests,TintypeCodingTests
-PURE_TARGETS = $(THREAD_TARGETS),TintypeFlightsTests,TintypeTests
+PURE_TARGETS = $(THREAD_TARGETS),TintypeFlightsTests,TintypeTests,TintypeServerTests
 # Suites that need no trait of the package, for `make smallest`, and the test targets with them.
 SMALLEST_TARGETS = TintypeCodingTests,TintypeDownloadingTests,TintypeHTTPTests
 SMALLEST_SUITES = 'TraitTests|ContentCodingTests|PNG[A-Za-z]*Tests|GIFDamageTests|TintypeHTTPTests'
-LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests'
+LOADING_SUITES = 'TintypeTests\.(Coalescing|Loading|CacheUse|Shutdown)Tests|TintypeDownloadingTests\.(Sharing|Transfer|Streaming|Crowd)Tests|DiskCacheTests|TintypeServerTests\.Served(Status|Caching)Tests'
 
 .PHONY: help demo test docs examples lint format build build-all smallest bench counts fleet fleet-compare fleet-test conformance fuzz hunt torture attack page readme neighbours smoke smoke-release smoke-thread sanitize sanitize-thread sanitize-address clean
 

@@ -98,7 +98,9 @@ struct Outages {
             try await Task.sleep(for: .milliseconds(100))
         }
         let times = self.load.ledger.milliseconds.dropFirst(start).sorted()
-        guard !times.isEmpty else { throw TestSupportError("No request ended: \(name).") }
+        guard !times.isEmpty else {
+            throw TestSupportError("No request ended: \(name). \(self.load.ledger.failed.first ?? "None failed.")")
+        }
         let slowest = times[times.count * 99 / 100]
         self.report.line("  \(name): \(times.count) answers, 99 % within \(Int(slowest)) ms")
         return slowest

@@ -74,7 +74,7 @@ package final class DecodeLanes: Sendable {
     private func withTurn<Result>(_ operation: () async throws -> Result) async throws -> Result {
         guard WorkClient.current != nil else { return try await operation() }
         return try await self.turns.withWeight(1) {
-            WorkClient.laneWillWork?()
+            LaneUse.current?.begin()
             return try await operation()
         }
     }

@@ -252,12 +252,26 @@ struct WeightedGateState {
 package struct WorkClient: Sendable, Hashable {
     /// The client of the current task and of the tasks that it creates.
     @TaskLocal package static var current: WorkClient?
-    /// Runs whenever a lane begins to work for a task with a client, or for a task that it has created.
-    @TaskLocal package static var laneWillWork: (@Sendable () -> Void)?
 
     private let number: UInt128
 
     package init(number: UInt128) {
         self.number = number
+    }
+}
+
+/// Whether lanes have begun to work for a task with a client.
+package final class LaneUse: Sendable {
+    /// The record of the current task and of the tasks that it creates.
+    @TaskLocal package static var current: LaneUse?
+
+    private let state = Locked(false)
+
+    package init() {}
+
+    package var hasBegun: Bool { self.state.withLock { $0 } }
+
+    package func begin() {
+        self.state.withLock { $0 = true }
     }
 }

@@ -324,19 +324,17 @@ final class ImageHandler: RequestHandling {
     ) async throws -> ServerAnswer {
         let start = ContinuousClock.now
         let trace = TraceContext(head)
-        let hasUsedLane = Locked(false)
+        let laneUse = LaneUse()
         do {
             return try await Self.$trace.withValue(trace) {
-                try await WorkClient.$laneWillWork.withValue({ hasUsedLane.withLock { $0 = true } }) {
-                    try await self.load(route, place, head)
-                }
+                try await LaneUse.$current.withValue(laneUse) { try await self.load(route, place, head) }
             }
         } catch let error as LoadError {
             guard let answer = await self.fallbackAnswer(for: route, after: error) else { throw error }
             return answer
         } catch let error as CancellationError {
             // Refuse the image for a while if each further attempt would occupy a lane.
-            if hasUsedLane.withLock({ $0 }),
+            if laneUse.hasBegun,
                 start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(50)
             {
                 self.resting.insert(route.address, at: .now)
