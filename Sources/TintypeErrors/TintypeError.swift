@@ -69,7 +69,7 @@ public struct TintypeErrorCode: Sendable, Hashable, CustomStringConvertible {
             case .request: "The request cannot be served as it is."
             case .refused: "This image may not be requested."
             case .origin: "The image could not be loaded from its origin."
-            case .notAnImage: "There is no image that can be read at this address."
+            case .notAnImage: "This address has no image that can be read."
             case .overLimit: "The image is too large."
             case .busy: "The server is busy. Try again later."
             case .internalFailure: "The image could not be made."

@@ -86,7 +86,7 @@ extension Color: Codable, CustomStringConvertible {
         guard let color = Color(hex: text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\(text.prefix(40)) is no colour; write #rgb, #rgba, #rrggbb or #rrggbbaa."
+                debugDescription: "\(text.prefix(40)) is not a colour; write #rgb, #rgba, #rrggbb or #rrggbbaa."
             )
         }
         self = color

@@ -128,7 +128,7 @@ struct SquareCoder: ImageCoder {
 
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
         guard let side = Int(String(decoding: data.dropFirst(7), as: UTF8.self)) else {
-            throw CodingError(code: .corrupt, message: "The side of the square is no number; write it in digits.")
+            throw CodingError(code: .corrupt, message: "The side of the square is not a number; write it in digits.")
         }
         return EncodedSquare(side: side)
     }

@@ -146,7 +146,7 @@ extension DownloadError {
         DownloadError(
             code: .tooManyRedirects,
             message: "\(address.host) redirected more than \(limit) times, last from \(shown(address)); "
-                + "request the final URL, or raise that limit if it is no loop.",
+                + "request the final URL, or raise that limit if it is not a loop.",
             url: url(address)
         )
     }

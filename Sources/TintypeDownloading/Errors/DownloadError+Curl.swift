@@ -69,7 +69,7 @@ extension DownloadError {
         }
         // It also has other words for a first field that begins with white space than our own.
         guard response.hasHead || response.status == nil || code != CURLE_BAD_FUNCTION_ARGUMENT else {
-            return .invalidResponse("a line of its header is no field", at: address)
+            return .invalidResponse("a line of its header is not a field", at: address)
         }
         return .transferFailed(code, details: details, of: response)
     }

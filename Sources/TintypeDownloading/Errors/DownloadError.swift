@@ -96,7 +96,7 @@ extension TintypeErrorCode {
     public static let decryptionFailed = TintypeErrorCode("decryptionFailed", .origin)
     /// There is no such file.
     public static let fileNotFound = TintypeErrorCode("fileNotFound", .origin, httpStatus: 404)
-    /// The file cannot be read, or is no ordinary file.
+    /// The file cannot be read, or is not an ordinary file.
     public static let fileUnreadable = TintypeErrorCode("fileUnreadable", .origin)
     /// The policy does not allow the URL's scheme.
     public static let schemeNotAllowed = TintypeErrorCode("schemeNotAllowed", .refused)

@@ -94,7 +94,7 @@ actor FileReader {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
-            let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
+            let reason = isDirectory ? "it is a directory" : "it is not an ordinary file"
             throw .fileUnreadable(file.name, reason: reason, at: file.address)
         }
         return (descriptor, status)

@@ -32,7 +32,7 @@ package struct S3Endpoint: Sendable {
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
                     || byte == UInt8(ascii: "-")
             }
-        guard isName else { throw .notAnEndpoint("The region \(region) is no name such as eu-central-1") }
+        guard isName else { throw .notAnEndpoint("The region \(region) is not a name such as eu-central-1") }
         self.scheme = "https"
         self.authority = "s3.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : "")
         self.path = ""
@@ -59,7 +59,7 @@ package struct S3Endpoint: Sendable {
             throw .notAnEndpoint("The S3 endpoint has an address as its host, before which no bucket can stand")
         }
         guard let host = HostRule(domain: target.host) ?? HostRule(exactly: target.host) else {
-            throw .notAnEndpoint("The host of the S3 endpoint is no name and no address")
+            throw .notAnEndpoint("The host of the S3 endpoint is neither a name nor an address")
         }
         self.scheme = scheme.rawValue
         self.authority = authority.lowercased()

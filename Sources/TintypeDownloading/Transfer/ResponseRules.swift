@@ -32,7 +32,7 @@ struct ResponseRules {
         case .none: return nil
         case .bytes(let count): return count
         case .invalid:
-            throw .invalidResponse("its Content-Length is no number, or several that differ", at: response.address)
+            throw .invalidResponse("its Content-Length is not a number or not unique", at: response.address)
         }
     }
 

@@ -521,7 +521,7 @@ actor RedisEngine: SocketActor {
             // Another node may have become the master, although the connection has not ended.
             let targets = self.directory.messageTargets(now: self.now)
             if let address = self.messageNode?.address, !targets.isEmpty, !targets.contains(address) {
-                return connection.close("\(address) is no master any more.")
+                return connection.close("\(address) is no longer a master.")
             }
             self.nextProbe = self.now + Self.probeInterval
             connection.subscribe(Array(self.buffers.keys.prefix(1)), now: self.now)

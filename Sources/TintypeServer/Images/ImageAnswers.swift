@@ -318,7 +318,7 @@ final class ImageAnswers: Sendable {
             403,
             "Forbidden\n",
             fields: ["Cache-Control": "no-store"],
-            note: AnswerNote(errorCode: "403", message: "The request does not bring the secret.")
+            note: AnswerNote(errorCode: "403", message: "The request does not carry the secret.")
         )
     }
 

@@ -21,7 +21,7 @@ struct PurgeHandler: Sendable {
     /// Returns the reason why a purge is refused, before its body is received.
     func refusal(of head: RequestHead) -> ServerAnswer? {
         guard let secret else {
-            return self.answers.refusal(403, "This server takes no purges: it has no --purge-secret.")
+            return self.answers.refusal(403, "This server does not accept purges: it has no --purge-secret.")
         }
         return head.bears(secret) ? nil : self.answers.forbidden
     }

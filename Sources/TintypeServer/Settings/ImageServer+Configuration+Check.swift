@@ -213,7 +213,7 @@ extension ImageServer.Configuration.Sources {
         for pattern in self.allowed {
             guard (try? AllowedSources(patterns: [pattern])) != nil else {
                 throw SettingError(
-                    "The pattern \(pattern) of allow is no beginning of a source URL; write one such as "
+                    "The pattern \(pattern) of allow is not the beginning of a source URL; write one such as "
                         + "https://*.example.org/, with one of \(SourcePattern.schemes.joined(separator: ", "))."
                 )
             }

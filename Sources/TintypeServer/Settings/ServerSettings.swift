@@ -116,8 +116,8 @@ public struct ServerSettings: Sendable {
     /// Returns warnings about settings that are permitted, but are dangerous or have no effect.
     private static func warnings(about configuration: ImageServer.Configuration) -> [String] {
         var warnings = configuration.sources.allowed.filter { SourcePattern.endsWithinHost($0) }.map { pattern in
-            "The pattern \(pattern) of allow ends within a host, and matches no host that goes on; a pattern must contain "
-                + "the whole host, such as https://images.example.org/. imgproxy compares the beginnings of URLs instead."
+            "The pattern \(pattern) of allow ends within a host, so it does not match longer hosts; write the "
+                + "whole host, such as https://images.example.org/. imgproxy compares the beginnings of URLs instead."
         }
         if configuration.showsPage == true, !configuration.addresses.keys.isEmpty, !configuration.listensOnLoopback {
             warnings.append("The page of --ui signs URLs for everyone who reaches \(configuration.listenAddress).")

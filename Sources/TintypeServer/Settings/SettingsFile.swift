@@ -23,13 +23,13 @@ struct SettingsFile {
             let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = parts[0].trimmed
             guard parts.count == 2 else {
-                throw SettingError("Line \(index + 1) of \(fileName) is no setting; write it as name = value.")
+                throw SettingError("Line \(index + 1) of \(fileName) is not a setting; write it as name = value.")
             }
             guard let setting = settings[name] else {
-                throw SettingError("Line \(index + 1) of \(fileName) sets \(name), which is no setting; see --help.")
+                throw SettingError("Line \(index + 1) of \(fileName) sets \(name), which is not a setting; see --help.")
             }
             guard let text = Self.unquoted(parts[1].trimmed) else {
-                throw SettingError("Line \(index + 1) of \(fileName) has a quote without its end.")
+                throw SettingError("Line \(index + 1) of \(fileName) has a quotation mark that is not closed.")
             }
             guard let value = SettingValue(text, spelling: "\(name) in line \(index + 1) of \(fileName)") else {
                 continue

@@ -55,7 +55,7 @@ package struct LocalFolderFetcher: ImageFetching {
         switch code {
         case ELOOP: "The path \(path) has a symbolic link. The server does not follow links; use the path of the file."
         case EISDIR: "The path \(path) is a folder; use the path of a file."
-        case ENXIO: "The path \(path) is no ordinary file; only ordinary files are served."
+        case ENXIO: "The path \(path) is not an ordinary file; only ordinary files are served."
         default: nil
         }
     }

@@ -56,7 +56,7 @@ struct SourcePattern: Sendable {
         case nil: self.port = .usual
         case "*"?: self.port = .any
         case let number?:
-            guard let port = UInt16(number) else { throw .notAPattern(text, "has a port that is no number and no *") }
+            guard let port = UInt16(number) else { throw .notAPattern(text, "has a port that is not a number or *") }
             self.port = .only(Int(port))
         }
         let host = authority[..<(colon ?? authority.endIndex)]

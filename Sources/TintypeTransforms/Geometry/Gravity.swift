@@ -89,7 +89,7 @@ extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
         guard let gravity = Gravity(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\(text.prefix(40)) is no gravity; write a name such as north, "
+                debugDescription: "\(text.prefix(40)) is not a gravity; write a name such as north, "
                     + "or a point such as 0.3,0.7 in shares of the sides."
             )
         }

@@ -11,7 +11,6 @@ import TintypeImage
 ///
 /// If the image gets higher but narrower, rows are first brought to the target's width, and each target row is a mix of
 /// a few of them.
-/// of a few of them.
 struct RowResampler {
     /// The order of the work.
     private enum Way {

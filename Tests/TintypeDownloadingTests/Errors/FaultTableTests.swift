@@ -60,7 +60,7 @@ struct FaultTableTests {
             .error(.invalidResponse)
         ),
         Fault(
-            "a length that is no number",
+            "a length that is not a number",
             raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", then: [1]),
             .error(.invalidResponse)
         ),
@@ -124,7 +124,7 @@ struct FaultTableTests {
             raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc"),
             .error(.invalidResponse)
         ),
-        Fault("a chunk size that is no number", chunked("zz\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
+        Fault("a chunk size that is not a number", chunked("zz\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
         Fault(
             "a chunk size over all bounds",
             chunked("ffffffffffffffffff\r\nabc\r\n0\r\n\r\n"),
@@ -145,7 +145,7 @@ struct FaultTableTests {
             .error(.invalidResponse)
         ),
         Fault("no HTTP at all", .garbage, .error(.invalidResponse)),
-        Fault("a status that is no number", raw("HTTP/1.1 abc OK\r\n\r\n", then: [1]), .error(.invalidResponse)),
+        Fault("a status that is not a number", raw("HTTP/1.1 abc OK\r\n\r\n", then: [1]), .error(.invalidResponse)),
         Fault(
             "an unasked part",
             .body([1], status: 206, headers: [("Content-Range", "bytes 5-5/9")]),
@@ -217,7 +217,7 @@ struct FaultTableTests {
             .error(.invalidResponse)
         ),
         Fault("a field without a name", raw("HTTP/1.1 200 OK\r\n: 3\r\n\r\n", then: [1]), .error(.invalidResponse)),
-        Fault("a redirect to a host that is no name", .redirect(to: "http://a b/"), .error(.invalidResponse)),
+        Fault("a redirect to a host that is not a name", .redirect(to: "http://a b/"), .error(.invalidResponse)),
         Fault("a redirect without end", .redirect(to: "/a"), .error(.tooManyRedirects)),
         Fault("silence", .silence, .error(.timedOut)),
         Fault("a stall", .stall(declaredLength: 9, after: [1]), .error(.timedOut)),

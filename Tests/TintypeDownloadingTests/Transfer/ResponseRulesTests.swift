@@ -56,7 +56,7 @@ import TintypeHTTP
         #expect(try ResponseRules.declaredLength(of: self.response(200, fields)) == length)
     }
 
-    @Test func `a length that is no number is an invalid response`() {
+    @Test func `a length that is not a number is an invalid response`() {
         let error = #expect(throws: DownloadError.self) {
             try ResponseRules.declaredLength(of: self.response(200, ["Content-Length": "x"]))
         }

@@ -497,7 +497,7 @@ import TintypeTestTraits
             for body in [body, []] {
                 let response = try await fixture.post("/purge", body, Self.secret)
                 #expect(response.status == 403)
-                #expect(response.text == "This server takes no purges: it has no --purge-secret.\n")
+                #expect(response.text == "This server does not accept purges: it has no --purge-secret.\n")
             }
         }
         try await ServerFixture.run(change: { $0.purgeSecret = "wash" }) { fixture in

@@ -341,10 +341,11 @@ import TintypeTestSupport
     }
 
     @Test(arguments: [
-        ("quality = 70\ncolour = red", "Line 2 of the file sets colour, which is no setting"),
-        ("quality", "Line 1 of the file is no setting"), ("\n\n--quality = 5", "Line 3 of the file sets --quality"),
-        ("TINTYPE_QUALITY = 5", "TINTYPE_QUALITY, which is no setting"), ("config = a", "sets config"),
-        ("\nsecret = \"abc", "Line 2 of the file has a quote without its end"), ("secret = '", "a quote"),
+        ("quality = 70\ncolour = red", "Line 2 of the file sets colour, which is not a setting"),
+        ("quality", "Line 1 of the file is not a setting"), ("\n\n--quality = 5", "Line 3 of the file sets --quality"),
+        ("TINTYPE_QUALITY = 5", "TINTYPE_QUALITY, which is not a setting"), ("config = a", "sets config"),
+        ("\nsecret = \"abc", "Line 2 of the file has a quotation mark that is not closed"),
+        ("secret = '", "a quotation mark"),
         ("# a\nquality = 101", "quality in line 2 of the file takes a whole number from 1 to 100, and not 101."),
         ("quality = 70\n\nquality = 70", "Line 3 of the file sets quality again"),
         ("ui = on\nui = off", "Line 2 of the file sets ui again"),

@@ -134,7 +134,7 @@ struct LocalFolderFetcherTests {
         let type = kind == "pipe" ? S_IFIFO : S_IFSOCK
         #expect(mknod(path, type | 0o600, 0) == 0)
         let error = try await self.fetcher.error(at: "local:///special")
-        #expect(error.status == 404 && error.message.contains("no ordinary file"))
+        #expect(error.status == 404 && error.message.contains("not an ordinary file"))
     }
 
     @Test func `without openat2 the same files are opened`() throws {

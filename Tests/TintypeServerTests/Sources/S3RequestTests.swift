@@ -55,7 +55,7 @@ struct S3RequestTests {
     }
 
     @Test(arguments: ["", "EU", "eu/..", "a.evil.example", "a@b", "é"])
-    func `a region that is no name is refused`(region: String) {
+    func `a region that is not a name is refused`(region: String) {
         #expect(throws: DownloadError.self) { try S3Endpoint(region: region) }
     }
 
