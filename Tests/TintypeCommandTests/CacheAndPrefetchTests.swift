@@ -107,7 +107,7 @@ import TintypeTestTraits
         let codes = try run.objects().map { $0["code"]?.string }
         #expect(codes == ["invalidURL", "invalidURL", "unsupportedScheme", "unsupportedScheme", nil])
         #expect(run.errorLines.count == 4)
-        #expect(run.errorLines.first?.hasPrefix("tintype: not a url: The line is no URL; ") == true)
+        #expect(run.errorLines.first?.hasPrefix("tintype: not a url: The line is not a URL; ") == true)
         let again = try await self.fixture.run("prefetch", "-", input: list.joined(separator: "\n"))
         #expect(again.output.hasPrefix("1 of 5 are in the cache after "))
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 1)

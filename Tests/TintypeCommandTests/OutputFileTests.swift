@@ -197,6 +197,6 @@ import TintypeTestTraits
             prelude: "printf '# list\\n./caf\\351.jpg\\r\\n' > list && exec < list"
         )
         #expect(list.code == 1, "\(list.testDescription)")
-        #expect(list.errors.hasPrefix("tintype: ./caf\u{FFFD}.jpg: The line is no URL; "))
+        #expect(list.errors.hasPrefix("tintype: ./caf\u{FFFD}.jpg: The line is not a URL; "))
     }
 }

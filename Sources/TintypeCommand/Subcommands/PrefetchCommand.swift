@@ -126,7 +126,7 @@ struct PrefetchCommand: Subcommand {
         guard line.isURL else {
             return LoadError(
                 code: .invalidURL,
-                message: "The line is no URL; write one URL a line, such as https://example.com/image.jpg."
+                message: "The line is not a URL; write one URL a line, such as https://example.com/image.jpg."
             )
         }
         return LoadError(

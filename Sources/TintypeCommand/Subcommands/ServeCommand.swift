@@ -174,7 +174,7 @@ struct ServeCommand: Subcommand {
             throw UsageError("the file \(name) of --config cannot be read (\(error))")
         }
         guard bytes.count <= Self.maximumByteCount, let text = String(validating: bytes, as: UTF8.self) else {
-            throw UsageError("the file \(name) of --config is no text in UTF-8 of up to 4 MB")
+            throw UsageError("the file \(name) of --config is not text in UTF-8 of up to 4 MB")
         }
         return text
     }

@@ -26,7 +26,7 @@ enum Redirect {
         let address = response.address
         guard count < limit else { throw .tooManyRedirects(limit: limit, at: address) }
         guard let text = self.resolve(location, from: address) else {
-            throw .invalidResponse("its Location is no URL", at: address)
+            throw .invalidResponse("its Location is not a URL", at: address)
         }
         guard let target = try? ResourceAddress(text), target.scheme == .http || target.scheme == .https else {
             throw .unsafeRedirect(to: text, at: address)
