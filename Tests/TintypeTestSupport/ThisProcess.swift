@@ -30,11 +30,11 @@ public enum ThisProcess {
     /// The nice value of the main thread.
     public static var usualNiceValue: CInt { Self.niceValue(of: getpid()) }
 
-    /// Whether a thread may have a nice value 5 below that of the main thread.
+    /// Whether a thread may have a nice value 5 below that of the main thread, and below 0.
     public static var mayRaisePriority: Bool {
         let own = Self.niceValue()
         defer { Self.setNiceValue(own) }
-        return Self.setNiceValue(Self.usualNiceValue - 5)
+        return Self.setNiceValue(min(Self.usualNiceValue, 0) - 5)
     }
 
     /// The number of open file descriptors.

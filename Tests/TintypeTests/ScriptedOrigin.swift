@@ -42,8 +42,8 @@ final class ScriptedOrigin: ImageFetching {
     /// Returns the URL of a path.
     ///
     /// The path starts with a slash.
-    func url(_ path: String) -> URL {
-        guard let url = URL(string: "https://origin.example\(path)") else { preconditionFailure("\(path) is no path") }
+    func url(_ path: String, host: String = "origin.example") -> URL {
+        guard let url = URL(string: "https://\(host)\(path)") else { preconditionFailure("\(path) is not a path") }
         return url
     }
 

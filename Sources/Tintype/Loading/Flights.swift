@@ -100,10 +100,12 @@ struct Flights {
         _ demand: Demand,
         start: (Flight<Output>) -> Task<Void, Never>
     ) {
-        let site = Site.name(ofHost: plan.request?.source.url.host() ?? "")
-        guard !self.table.flights.makes(plan.product), self.revalidations.count < Self.revalidationLimit,
-            self.revalidations.values.count(where: { $0 == site }) < Self.siteLimit
-        else { return }
+        guard !self.table.flights.makes(plan.product), self.revalidations.count < Self.revalidationLimit else { return }
+        let url = plan.request?.source.url
+        // One host has many spellings, and each must count for the same site.
+        let host = url.flatMap { ConnectionTarget($0.absoluteString)?.host ?? $0.host() } ?? ""
+        let site = Site.name(ofHost: host)
+        guard self.revalidations.values.count(where: { $0 == site }) < Self.siteLimit else { return }
         var demand = demand
         demand.priority = min(demand.priority, .low)
         self.revalidations[self.join(plan, .caller(demand), start: start).id] = site

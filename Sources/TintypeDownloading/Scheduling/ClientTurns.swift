@@ -5,8 +5,9 @@ import TintypeConcurrency
 /// The rounds in which equally urgent transfers of an origin start, so that clients take turns.
 ///
 /// A transfer belongs to the round after its client's last one, but never to a past round. Lower rounds start first, so
-/// each client starts a transfer before any other client starts a second one. Transfers without a client belong to the
-/// current round. This is start-time fair queueing (Goyal, Vin and Cheng, 1996). A pure value.
+/// each client starts a transfer before any other client starts a second one. But a client whose waiting transfers left
+/// has their rounds again, and may start several transfers in one round. Transfers without a client belong to the current
+/// round. This is start-time fair queueing (Goyal, Vin and Cheng, 1996). A pure value.
 struct ClientTurns {
     private struct Turn {
         var lastRound: Int
@@ -37,7 +38,8 @@ struct ClientTurns {
         if isInTurn { self.round = max(self.round, round) }
         guard let client, var turn = self.turns[client] else { return }
         turn.waitingCount -= 1
-        turn.lastRound = max(turn.lastRound, round)
+        // A start before its turn costs one round, even if the client's earlier transfers left.
+        turn.lastRound = max(turn.lastRound, isInTurn ? round : self.round)
         self.turns[client] = turn
         guard self.turns.count > self.memoryLimit else { return }
         self.turns = self.turns.filter { $0.value.waitingCount > 0 }

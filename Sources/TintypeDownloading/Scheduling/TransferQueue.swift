@@ -11,7 +11,7 @@ struct TransferTicket: Comparable {
     /// Among equally urgent transfers of a round, the one with the smallest order starts first.
     let order: Int64
     let id: UInt64
-    /// The number of earlier tickets of the transfer, so that no two are equal.
+    /// The number of earlier tickets of this wait, which are no longer valid.
     var changeCount = 0
 
     static func < (left: TransferTicket, right: TransferTicket) -> Bool {
@@ -30,9 +30,9 @@ struct TransferTicket: Comparable {
 /// But the clients of an origin take turns (``ClientTurns``) unless the latest start first. At every fourth start, the
 /// oldest transfer with a client starts, because with an endless row of new clients, a round would never end.
 ///
-/// A transfer starts if fewer than `maximumActive` run, and
-/// its origin has room and a token. If its origin lacks one of these, it waits aside and does not delay others. A
-/// transfer that comes back after a redirect or for another try keeps its place among the transfers of its round.
+/// A transfer starts if fewer than `maximumActive` run, and its origin has room and a token. If its origin lacks one of
+/// these, it waits aside and does not delay others. After a redirect or for another try, a transfer joins the current
+/// round if it stays at its origin, and its client's next round at another one.
 ///
 /// No site can have all places. The last places are reserved for origins without a place, and half of them for sites
 /// without a place. Transfers that receive almost nothing run in addition to the places, up to as many again.
@@ -391,7 +391,7 @@ struct TransferQueue {
         return nil
     }
 
-    /// Whether a ticket is valid: its transfer still waits at this origin, with the same priority.
+    /// Whether a ticket is valid: its transfer still waits at this origin, and has no later ticket.
     private func isWaiting(_ ticket: TransferTicket, for origin: Origin) -> Bool {
         guard let (current, place) = self.waiting[ticket.id] else { return false }
         return current == ticket && place === origin

@@ -25,6 +25,8 @@ final class Admission: Sendable {
         private let origin: String
         private let client: ClientAddress
         private let number: UInt64
+        /// Whether lanes have begun to work for a request that has this place.
+        let laneUse = LaneUse()
 
         fileprivate init(_ admission: Admission, _ origin: String, _ client: ClientAddress, _ number: UInt64) {
             self.admission = admission

@@ -324,17 +324,16 @@ final class ImageHandler: RequestHandling {
     ) async throws -> ServerAnswer {
         let start = ContinuousClock.now
         let trace = TraceContext(head)
-        let laneUse = LaneUse()
         do {
             return try await Self.$trace.withValue(trace) {
-                try await LaneUse.$current.withValue(laneUse) { try await self.load(route, place, head) }
+                try await LaneUse.$current.withValue(place.laneUse) { try await self.load(route, place, head) }
             }
         } catch let error as LoadError {
             guard let answer = await self.fallbackAnswer(for: route, after: error) else { throw error }
             return answer
         } catch let error as CancellationError {
-            // Refuse the image for a while if each further attempt would occupy a lane.
-            if laneUse.hasBegun,
+            // Refuse the image for a while if each further attempt would occupy a lane, at least to read its header.
+            if place.laneUse.hasBegun,
                 start.duration(to: .now) >= self.configuration.load.answerTime - .milliseconds(50)
             {
                 self.resting.insert(route.address, at: .now)

@@ -47,6 +47,15 @@ import TintypeTestTraits
         #expect(turns.add(Self.first) == 3)
     }
 
+    @Test func `a start before its turn uses one round, although the client's earlier transfers left`() {
+        var turns = ClientTurns()
+        _ = turns.add(Self.second)
+        for _ in 0..<20 { _ = turns.add(Self.first) }
+        for _ in 0..<19 { turns.remove(Self.first) }
+        turns.start(Self.first, round: 19, isInTurn: false)
+        #expect(turns.add(Self.first) == 1)
+    }
+
     @Test func `a start before its turn ends no round`() {
         var turns = ClientTurns()
         for _ in 0..<3 { _ = turns.add(Self.first) }

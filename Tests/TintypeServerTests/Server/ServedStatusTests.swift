@@ -145,6 +145,37 @@ import TintypeTestTraits
         }
     }
 
+    @Test func `an image is refused too if the client that requested it first has left`() async throws {
+        let (begun, decodes) = (Latch(), Latch())
+        let coder = WatchedCoder(PNGCoder()) {
+            begun.open()
+            decodes.wait()
+        }
+        let change: (inout ImageServer.Configuration) -> Void = {
+            $0.load.answerTime = .seconds(1)
+            $0.loader.coders = CoderRegistry(coders: [coder])
+        }
+        let responses = ["/a": FaultyResponse.image(try ServerImages.encoded(.png))]
+        try await ServerFixture.run(responses, change: change) { fixture in
+            defer { decodes.open() }
+            let leader = try await ServerClient(to: fixture.server.address)
+            let follower = try await ServerClient(to: fixture.server.address)
+            await leader.request(fixture.target("w:10", "/a"))
+            await until { begun.isOpen }
+            await follower.request(fixture.target("w:10", "/a"))
+            let connections = try #require(fixture.server.service.handler.status.connections.withLock { $0 })
+            // On a busy machine, the time of the first request may be over before the second one comes.
+            await until {
+                let waitingCount = await connections.counters.waitingRequests
+                let joinedCount = await fixture.statistics.encoded.joined
+                return joinedCount == 1 || waitingCount == 0
+            }
+            await leader.close()
+            #expect(try await follower.receive().status == 503)
+            #expect(try await fixture.image("w:10").text == "The image took too long a moment ago.\n")
+        }
+    }
+
     @Test func `an image whose source did not arrive in time is not refused`() async throws {
         let change: (inout ImageServer.Configuration) -> Void = { $0.load.answerTime = .milliseconds(600) }
         try await ServerFixture.run(["/a": .silence], change: change) { fixture async throws in

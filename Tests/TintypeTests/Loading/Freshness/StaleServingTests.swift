@@ -72,7 +72,8 @@ import TintypeTestTraits
     {
         let loader = self.makeLoader()
         let fields: HeaderFields = ["Cache-Control": "max-age=10, stale-while-revalidate=60"]
-        let requests = (0..<66).map { ImageRequest(url: self.scripted.url("/\($0)")) }
+        let hosts = ["origin.example", "b.origin.example", "ORIGIN.Example", "%6Frigin.example"]
+        let requests = (0..<66).map { ImageRequest(url: self.scripted.url("/\($0)", host: hosts[$0 % hosts.count])) }
         for (index, request) in requests.enumerated() {
             self.scripted.script("/\(index)", .body(try makePNG(width: 10), headers: fields))
             _ = try await loader.image(for: request)
