@@ -30,7 +30,7 @@ public enum ThisProcess {
     /// The nice value of the main thread.
     public static var usualNiceValue: CInt { Self.niceValue(of: getpid()) }
 
-    /// Whether a thread may have a nice value 5 below that of the main thread, and below 0.
+    /// Whether a thread may have a nice value 5 below that of the main thread, and 5 below 0.
     public static var mayRaisePriority: Bool {
         let own = Self.niceValue()
         defer { Self.setNiceValue(own) }
